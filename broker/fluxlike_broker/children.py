@@ -1,0 +1,74 @@
+"""Forking brokers and executors from one warm parent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+from fluxlike_broker.daemon import Broker
+from fluxlike_broker.directories import RankLock
+from fluxlike_broker.log import open_log
+from fluxlike_broker.plan import Plan
+from fluxlike_executor.main import serve
+
+DUPLICATE = 3
+"""Exit status of a broker whose rank lives already."""
+
+
+def fork(work: Callable[[], int], close: Sequence[int], log_path: str | None) -> int:
+    """Run `work` in a child of its own session; it never returns here. Returns the pid."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        for fd in close:
+            os.close(fd)
+        _redirect(log_path)
+        status = work()
+    except BaseException:  # noqa: BLE001  a child must never run on in the parent's code
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Skips what an interpreter does at its end: nothing of the parent's may be flushed or removed twice, and a
+        # store thread that is still importing is not waited for.
+        os._exit(status)
+
+
+def _redirect(log_path: str | None) -> None:
+    """No terminal input; output to nobody; errors to the log file, or where the launcher's went."""
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.close(null)
+    if log_path is not None:
+        log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(log, 2)
+        os.close(log)
+
+
+def run_broker(plan: Plan) -> int:
+    lock = RankLock(plan.folder)
+    if not lock.take():
+        return DUPLICATE
+    ring = open_log(plan.rank, plan.settings.log)
+
+    async def live() -> int:
+        return await Broker(plan, ring).run()
+
+    return asyncio.run(live())
+
+
+def run_executor(plan: Plan) -> int:
+    return serve(plan.executor_socket, plan.orphan_timeout)

@@ -1,0 +1,226 @@
+"""The broker: the only place that picks the concrete parts and puts them together."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import secrets
+import signal
+from typing import ClassVar
+
+from fluxlike.clock import SystemClock
+from fluxlike.errors import FluxlikeError, HostUnreachable
+from fluxlike.idset import Idset, mask_text
+from fluxlike.lifecycle.states import Happening, Phase, after
+from fluxlike.tree.subtree import Members
+from fluxlike_broker.clients import ClientDoor
+from fluxlike_broker.discovery import discover
+from fluxlike_broker.events import Subscriptions
+from fluxlike_broker.facts import broker_facts
+from fluxlike_broker.log import Ring
+from fluxlike_broker.modules.execution.agent import Agent
+from fluxlike_broker.overlay import Overlay, OverlayEvents
+from fluxlike_broker.plan import Plan
+from fluxlike_broker.root import Root
+from fluxlike_broker.router import Router
+
+log = logging.getLogger("fluxlike.broker")
+
+
+class Broker(OverlayEvents):
+    """One rank. Rank 0 has a Root besides."""
+
+    def __init__(self, plan: Plan, ring: Ring) -> None:
+        self.plan = plan
+        self.clock = SystemClock()
+        self.started = self.phase_since = self.clock.now()
+        self.phase = Phase.JOIN
+        self.exit_status = 0
+        self._end = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._stop_asked = False
+        self.router = Router(plan.rank, os.geteuid(), secrets.randbits(40) << 20)
+        self.overlay = Overlay(plan.boot, self.router, secrets.token_bytes(8), self)
+        self.door = ClientDoor(self.router, plan.client_socket)
+        self.router.connect(self.overlay, self.door)
+        cores, gpus = discover(plan.settings.resource)
+        self.agent = Agent(
+            self.router,
+            plan.executor_socket,
+            {"host": plan.boot.host, "cores": mask_text(cores), "gpus": mask_text(gpus)},
+            {
+                "instance": plan.boot.instance,
+                "rank": plan.rank,
+                "host": plan.boot.host,
+                "uri": plan.uri,
+                "tmpdir": plan.tmpdir,
+                "kill_timeout": plan.settings.exec.kill_timeout,
+                "orphan_timeout": plan.orphan_timeout,
+                "userid": os.geteuid(),
+                "protocol": 1,
+            },
+        )
+        self.root = Root(self) if plan.rank == 0 else None
+        for service in (ring, Subscriptions(self.router), self.agent, self.agent.remote, broker_facts(self)):
+            self.router.register(service)
+        self.router.subscribe("broker.stop", lambda name, body, sequence: self.stop())
+        self.router.subscribe("overlay.left", self._on_ranks_left)
+
+    # -- life -----------------------------------------------------------------------------------------------
+
+    async def run(self) -> int:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            self._loop.add_signal_handler(number, self.ask_stop)
+        self.overlay.open()
+        await self.door.open()
+        async with asyncio.TaskGroup() as group:
+            executor = group.create_task(self.agent.link.run(), name="executor")
+            heart = group.create_task(self._beat(), name="heartbeat")
+            if self.root is not None:
+                await self.root.open()
+                self._advance(Happening.JOINED)
+            await self._end.wait()
+            heart.cancel()
+            executor.cancel()
+        await self._close()
+        return self.exit_status
+
+    async def _close(self) -> None:
+        if self.root is not None:
+            self.root.close()
+        await self.door.close()
+        self.overlay.close(goodbye=True)
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self.plan.settings.overlay.heartbeat)
+            if self.root is not None:
+                self.root.pulse()
+            self.overlay.beat()
+
+    def _advance(self, happening: Happening) -> None:
+        before, self.phase = self.phase, after(self.phase, happening)
+        if self.phase is before:
+            return
+        self.phase_since = self.clock.now()
+        log.info("%s: %s -> %s", happening, before, self.phase)
+        self._enter[self.phase](self)
+
+    def happened(self, happening: Happening) -> None:
+        self._advance(happening)
+
+    def _enter_init(self) -> None:
+        self.agent.attached()
+        if self.root is None:
+            self._advance(Happening.READY)
+            self._advance(Happening.QUORUM_FULL)
+        else:
+            self.root.initialise()
+
+    def _enter_quorum(self) -> None:
+        if self.root is not None:
+            self.root.check_quorum()
+
+    def _enter_run(self) -> None:
+        gc.collect()
+        gc.freeze()
+        if self.root is not None:
+            self.root.start_program()
+
+    def _enter_cleanup(self) -> None:
+        if self.root is not None:
+            self.root.stop_jobs()
+        else:
+            self._advance(Happening.JOBS_ENDED)
+
+    def _enter_shutdown(self) -> None:
+        if self.root is not None:
+            self.root.publisher.publish("broker.stop", {})
+        self._loop.call_later(self.plan.settings.broker.shutdown_timeout, self._give_up_on_children)
+        self.on_child_gone()
+
+    def _enter_exit(self) -> None:
+        self.agent.link.send("exit")
+        self.agent.link.stop()
+        self._end.set()
+
+    _enter: ClassVar = {
+        Phase.INIT: _enter_init,
+        Phase.QUORUM: _enter_quorum,
+        Phase.RUN: _enter_run,
+        Phase.CLEANUP: _enter_cleanup,
+        Phase.SHUTDOWN: _enter_shutdown,
+        Phase.EXIT: _enter_exit,
+    }
+
+    def ask_stop(self) -> None:
+        """A signal: the root stops the instance, another rank only leaves it."""
+        log.warning("asked to stop by a signal")
+        self.stop()
+
+    def stop(self) -> None:
+        self._advance(Happening.STOP)
+
+    def _give_up_on_children(self) -> None:
+        if self.phase is Phase.SHUTDOWN:
+            ranks = Idset.of(self.overlay.subtree.members())
+            log.error("rank %s did not leave in time", ranks)
+            self._advance(Happening.CHILDREN_GONE)
+
+    # -- from the overlay -----------------------------------------------------------------------------------
+
+    def on_attached(self) -> None:
+        if self.phase is Phase.JOIN:
+            self._advance(Happening.JOINED)
+            return
+        log.warning("attached to rank %s again", self.overlay.parent)
+        error = HostUnreachable("the connection to rank 0 was renewed; ask again")
+        upstream = {-1, *(r for r in range(self.plan.boot.size) if self.overlay.subtree.next_hop(r) is None)}
+        upstream.discard(self.plan.rank)
+        self._fail_requests(upstream, error)
+        self.agent.attached()
+
+    def on_members(self, members: Members, replaced: set[int]) -> None:
+        for rank in replaced:
+            self._forget_rank(rank)
+        if self.root is not None:
+            self.root.on_members(members, replaced)
+
+    def on_left(self, ranks: set[int], *, cleanly: bool) -> None:
+        if self.root is not None:
+            self.root.on_left(ranks, cleanly=cleanly)
+
+    def on_torpid(self, ranks: set[int], *, torpid: bool) -> None:
+        if self.root is not None:
+            self.root.on_torpid(ranks, torpid=torpid)
+
+    def _on_ranks_left(self, name: str, body: dict[str, list[int]], sequence: int) -> None:
+        for rank in body["ranks"]:
+            if rank != self.plan.rank:  # that would be our own earlier life
+                self._forget_rank(rank)
+
+    def _forget_rank(self, rank: int) -> None:
+        self.router.drop_calls_from(rank)
+        self._fail_requests({rank}, HostUnreachable(f"rank {rank} is lost"))
+
+    def _fail_requests(self, ranks: set[int], error: FluxlikeError) -> None:
+        self.router.fail_pending(ranks, error)
+        self.door.fail_requests(ranks, error)
+
+    def on_child_gone(self) -> None:
+        if self.phase is Phase.SHUTDOWN and not self.overlay.subtree.children:
+            self._advance(Happening.CHILDREN_GONE)
+
+    def on_cut_off(self, since: float) -> None:
+        # Before the first attach there is nothing to lose: pods start in any order.
+        if self.phase is not Phase.JOIN and since > self.plan.orphan_timeout:
+            log.error("no way to rank 0 for %g s: giving up", since)
+            self.exit_status = 1
+            self._advance(Happening.PANIC)
+
+    def on_refused(self, reason: str) -> None:
+        log.error("rank %s refused us: %s", self.overlay.parent, reason)
+        self.exit_status = 1
+        self._advance(Happening.PANIC)

@@ -1,0 +1,94 @@
+"""Run and state directories: private, recorded, and one broker per rank at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+
+from fluxlike.errors import ConfigError
+
+SOCKET_PATH_LIMIT = 107
+"""Bytes of a unix socket's path on Linux; `RUNDIR/RANK/executor.sock` and its like must fit."""
+
+
+def private(path: str) -> str:
+    """Make the directory, or check that it is ours alone. Raises ConfigError."""
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    info = os.lstat(path)
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+        raise ConfigError(f"{path} is not a directory of uid {os.geteuid()}")
+    if info.st_mode & 0o077:
+        os.chmod(path, 0o700)
+    return path
+
+
+def throw_away() -> str:
+    """A run directory that ends with its instance."""
+    return tempfile.mkdtemp(prefix="fluxlike-")
+
+
+def of_state(statedir: str) -> str:
+    """The run directory that belongs to a state directory: the same one each time, so that the URI stays."""
+    inside = os.path.join(statedir, "run")
+    if len(os.fsencode(inside)) + len("/99999/executor.sock.lock") < SOCKET_PATH_LIMIT:
+        return private(inside)
+    return private(_recorded_elsewhere(statedir))
+
+
+def _recorded_elsewhere(statedir: str) -> str:
+    """For a state directory whose path is too long for sockets: a directory in the temporary one, noted down."""
+    note = os.path.join(statedir, "rundir")
+    if os.path.exists(note):
+        with open(note, encoding="utf-8") as file:
+            return file.read().strip()
+    chosen = throw_away()
+    with open(note, "w", encoding="utf-8") as file:
+        file.write(chosen)
+    return chosen
+
+
+def remove(path: str) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+
+
+class RankLock:
+    """Held by a broker for its whole life; whoever can take it knows that no broker of that rank lives."""
+
+    def __init__(self, directory: str, name: str = "broker.lock") -> None:
+        self.path = os.path.join(directory, name)
+        self._fd = -1
+
+    def take(self) -> bool:
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        os.ftruncate(fd, 0)
+        os.write(fd, f"{os.getpid()}\n".encode())
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def is_held(path: str) -> bool:
+    """Whether a living process holds this lock file."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -1,0 +1,133 @@
+"""The agent of one rank: passes starts and signals to the executor, and its results and output to rank 0."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgpack
+
+from fluxlike.protocol.execution import (
+    ExecAck,
+    ExecHello,
+    ExecHelloReply,
+    ExecResults,
+    ExecSignal,
+    ExecStart,
+    ExecStdin,
+    OutputAck,
+    OutputWrite,
+)
+from fluxlike.protocol.message import Message
+from fluxlike_broker.call import Call
+from fluxlike_broker.modules.execution.executor_link import ExecutorLink
+from fluxlike_broker.modules.execution.remote import RemoteCommands
+from fluxlike_broker.router import Router
+from fluxlike_broker.service import request
+
+log = logging.getLogger("fluxlike.exec")
+
+_START = msgpack.packb("start")
+ROOT = 0
+
+
+class Agent:
+    """Stateless between executor and rank 0: the executor keeps what is not acknowledged and says it again."""
+
+    def __init__(self, router: Router, socket_path: str, inventory: dict[str, str], hello: dict[str, Any]) -> None:
+        """`inventory`: host, cores and gpus of this rank. `hello`: what the executor is told of its broker."""
+        self._router = router
+        self._inventory = inventory
+        self._hello = hello
+        self._attached = False
+        self.epoch = ""
+        self.pid = 0
+        self.link = ExecutorLink(socket_path, self._greet, self._from_executor)
+        self.remote = RemoteCommands(self.link)
+
+    def attached(self) -> None:
+        """There is a (new) way to rank 0: present everything again."""
+        self._attached = True
+        if self.link.connected:
+            self._greet()
+
+    def _greet(self) -> None:
+        if self._attached:
+            self.link.send("hello", self._hello)
+
+    def _from_executor(self, fields: list[Any]) -> None:
+        kind, *rest = fields
+        if kind == "welcome":
+            self._on_welcome(rest[0])
+        elif kind == "results":
+            self._on_results(rest[0])
+        elif kind == "output":
+            self._on_output(rest[0])
+        else:
+            log.warning("the executor sent an unknown %r", kind)
+
+    def _on_welcome(self, body: dict[str, Any]) -> None:
+        self.epoch, self.pid = body["epoch"], body["pid"]
+        hello = ExecHello(
+            rank=self._router.rank,
+            epoch=self.epoch,
+            pid=self.pid,
+            jobs=[row for row in body["jobs"] if row[0] >= 0],
+            **self._inventory,
+        )
+        self._router.request(hello, self._on_hello_reply, nodeid=ROOT)
+
+    def _on_hello_reply(self, message: Message) -> None:
+        error = message.failure()
+        if error is not None:
+            log.warning("rank 0 did not take our hello: %s", error)
+            return
+        unwanted = message.read(ExecHelloReply).kill
+        if unwanted:
+            log.warning("ending %d jobs that the queue no longer wants here", len(unwanted))
+            self.link.send("kill", [[job, attempt, 15] for job, attempt in unwanted])
+
+    def _on_results(self, rows: list[Any]) -> None:
+        mine = [row for row in rows if row[1] < 0]
+        if mine:
+            self.remote.results(mine)
+            rows = [row for row in rows if row[1] >= 0]
+        if rows:
+            body = ExecResults(rank=self._router.rank, epoch=self.epoch, results=rows)
+            self._router.request(body, self._on_results_reply, nodeid=ROOT)
+
+    def _on_results_reply(self, message: Message) -> None:
+        # Unanswered or refused results stay with the executor and come again after the next hello.
+        if message.error is None:
+            self.link.send("ack", message.read(ExecAck).sequence)
+
+    def _on_output(self, rows: list[Any]) -> None:
+        mine = [row for row in rows if row[0] < 0]
+        if mine:
+            self.remote.output(mine)
+            rows = [row for row in rows if row[0] >= 0]
+        if rows:
+            self._router.request(OutputWrite(rows=rows), self._on_output_reply, nodeid=ROOT)
+
+    def _on_output_reply(self, message: Message) -> None:
+        if message.error is None:
+            self.link.send("output-ack", message.read(OutputAck).rows)
+
+    # -- from rank 0 ----------------------------------------------------------------------------------------
+
+    @request(ExecStart)
+    def start(self, body: ExecStart, call: Call) -> None:
+        self.link.send_packed(b"\x92" + _START + call.message.data)
+
+    @request(ExecSignal)
+    def signal(self, body: ExecSignal, call: Call) -> None:
+        kills = [[job, attempt, signum] for job, attempt, signum, follow_up in body.signals if follow_up]
+        plain = [[job, attempt, signum] for job, attempt, signum, follow_up in body.signals if not follow_up]
+        if kills:
+            self.link.send("kill", kills)
+        if plain:
+            self.link.send("signal", plain)
+
+    @request(ExecStdin)
+    def stdin(self, body: ExecStdin, call: Call) -> None:
+        self.link.send("stdin", body.id, body.attempt, body.tasks, body.data, body.eof)

@@ -1,0 +1,117 @@
+"""The unix socket to this rank's executor: connect, reconnect, and bring up a new executor if the old one died."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+
+from fluxlike.errors import ProtocolError
+from fluxlike.protocol.framing import FrameReader, frame
+from fluxlike_broker.directories import is_held
+
+log = logging.getLogger("fluxlike.exec")
+
+_pack = msgpack.Packer().pack
+
+
+class ExecutorLink(asyncio.Protocol):
+    """Messages out are joined per loop pass; messages in go to `on_message(type, *fields)`."""
+
+    def __init__(self, path: str, on_open: Callable[[], None], on_message: Callable[[list[Any]], None]) -> None:
+        self._path = path
+        self._on_open = on_open
+        self._on_message = on_message
+        self._transport: asyncio.Transport | None = None
+        self._reader = FrameReader()
+        self._out: list[bytes] = []
+        self._lost = asyncio.Event()
+        self._stopping = False
+
+    async def run(self) -> None:
+        """Stay connected until stopped."""
+        loop = asyncio.get_running_loop()
+        delay = 0.005
+        while not self._stopping:
+            try:
+                await loop.create_unix_connection(lambda: self, self._path)
+            except OSError:
+                if not is_held(self._path + ".lock"):
+                    await asyncio.sleep(delay)
+                    if delay > 0.2 and not is_held(self._path + ".lock"):
+                        self._spawn()
+                else:
+                    await asyncio.sleep(delay)
+                delay = min(delay * 2, 2.0)
+                continue
+            delay = 0.005
+            await self._lost.wait()
+            self._lost.clear()
+            if not self._stopping:
+                log.warning("connection to the executor is lost")
+
+    def _spawn(self) -> None:
+        log.error("the executor is gone; starting a new one")
+        argv = [sys.executable, "-m", "fluxlike_executor.main", "--socket", self._path]
+        null = os.open(os.devnull, os.O_RDWR)
+        try:
+            os.posix_spawn(
+                sys.executable,
+                argv,
+                dict(os.environb),
+                setsid=True,
+                file_actions=[(os.POSIX_SPAWN_DUP2, null, 0)],
+            )
+        finally:
+            os.close(null)
+
+    def stop(self) -> None:
+        self._stopping = True
+        if self._transport is not None:
+            self._flush()
+            self._transport.close()
+
+    @property
+    def connected(self) -> bool:
+        return self._transport is not None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._reader = FrameReader()
+        self._out.clear()
+        self._on_open()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._lost.set()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for raw in self._reader.feed(data):
+                self._on_message(msgpack.unpackb(raw))
+        except (ProtocolError, ValueError, msgpack.UnpackException) as error:
+            log.error("the executor sent garbage: %s", error)
+            if self._transport is not None:
+                self._transport.abort()
+
+    def send(self, *fields: Any) -> None:
+        self.send_packed(_pack(fields))
+
+    def send_packed(self, data: bytes) -> None:
+        """Lost if the executor is away: everything sent here is asked again after the next welcome."""
+        if self._transport is None:
+            return
+        if not self._out:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._out.append(frame(data))
+
+    def _flush(self) -> None:
+        if self._transport is not None and self._out:
+            self._transport.write(b"".join(self._out))
+        self._out.clear()

@@ -1,0 +1,69 @@
+"""The job manager put together: one board and the services around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluxlike.clock import Clock
+from fluxlike.protocol.internal import NodesChanged, Usage, UsageReply
+from fluxlike.sched.interface import Scheduler
+from fluxlike_broker.call import Call
+from fluxlike_broker.modules.job_manager.alarms import Alarms
+from fluxlike_broker.modules.job_manager.board import Board
+from fluxlike_broker.modules.job_manager.control import Control
+from fluxlike_broker.modules.job_manager.listing import Listing
+from fluxlike_broker.modules.job_manager.restart import Restart
+from fluxlike_broker.modules.job_manager.specs import Specs
+from fluxlike_broker.modules.job_manager.submit import Submission
+from fluxlike_broker.modules.job_manager.waiting import Waiting
+from fluxlike_broker.modules.job_manager.watching import Watching
+from fluxlike_broker.router import Router
+from fluxlike_broker.service import request
+from fluxlike_broker.store.load import Loaded
+
+
+class JobManager:
+    def __init__(self, router: Router, clock: Clock, store: Any, scheduler: Scheduler) -> None:
+        self._alarms = Alarms(clock)
+        self._board = Board(router, clock, store, scheduler, self._alarms)
+        specs = Specs()
+        waiting = Waiting(self._board)
+        listing = Listing(self._board)
+        self._submission = Submission(self._board, specs, waiting)
+        self._restart = Restart(self._board, specs, waiting)
+        for service in (
+            self,
+            self._submission,
+            Control(self._board),
+            listing,
+            Watching(self._board, listing),
+        ):
+            router.register(service)
+
+    def restore(self, loaded: Loaded) -> None:
+        self._restart.restore(loaded)
+
+    @request(NodesChanged)
+    def nodes(self, body: NodesChanged, call: Call) -> None:
+        board = self._board
+        for rank, host, cores, gpus, available in body.rows:
+            board.hosts[rank] = host
+            board.scheduler.define(rank, host, cores, gpus)
+            board.scheduler.set_available(rank, available)
+        board.schedule_soon()
+
+    @request(Usage)
+    def usage(self, body: Usage, call: Call) -> UsageReply:
+        return UsageReply(usage={rank: self._board.scheduler.usage(rank) for rank in self._board.hosts})
+
+    def store_failed(self, batch: Any, reason: str) -> None:
+        """Nothing that was not durable was promised: new jobs are refused, news of running ones waits."""
+        ids = batch.job_ids()
+        batch.without_jobs(ids)
+        self._submission.refuse_uncommitted(ids, reason)
+
+    def store_recovered(self) -> None:
+        self._board.schedule_soon()
+
+    def close(self) -> None:
+        self._alarms.close()

@@ -1,0 +1,85 @@
+"""Taking up where the last rank 0 stopped: replay, then ask again."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import msgpack
+
+from fluxlike.ids import encode_f58
+from fluxlike.job.job import Job, apply
+from fluxlike.job.states import PENDING, State
+from fluxlike.job.summary import from_summary
+from fluxlike.protocol.internal import Launch
+from fluxlike.resource.rset import RSet
+from fluxlike.sched.interface import Allocation
+from fluxlike_broker.modules.job_manager.board import Board
+from fluxlike_broker.modules.job_manager.specs import Specs
+from fluxlike_broker.modules.job_manager.waiting import Waiting
+from fluxlike_broker.store.load import JobRow, Loaded
+
+log = logging.getLogger("fluxlike.job")
+
+
+class Restart:
+    def __init__(self, board: Board, specs: Specs, waiting: Waiting) -> None:
+        self._board = board
+        self._specs = specs
+        self._waiting = waiting
+
+    def restore(self, loaded: Loaded) -> None:
+        """All jobs of the store, in memory as they were; then every active one is asked what it needs next."""
+        started, _, reason = loaded.state.get("queue", "1 ").partition(" ")
+        self._board.queue_started, self._board.stop_reason = started == "1", reason
+        for job_id, digest, cc, summary in loaded.inactive:
+            job = self._fresh(job_id, digest, cc, loaded.specs)
+            nodes = from_summary(job, msgpack.unpackb(summary or b""))
+            if nodes:
+                job.allocation = Allocation(tuple((r, c, g) for r, c, g in nodes), (1,) * len(nodes))
+        active = [self._replay(row, loaded.specs) for row in loaded.active]
+        if loaded.inactive or active:
+            log.info("restored %d active and %d inactive jobs", len(active), len(loaded.inactive))
+        for job in active:
+            self._resume(job)
+
+    def _fresh(self, job_id: int, digest: str, cc: str | None, specs: dict[str, bytes]) -> Job:
+        job = self._board.jobs[job_id] = Job(job_id, digest, cc)
+        job.spec = self._specs.restore(digest, specs[digest])
+        return job
+
+    def _replay(self, row: JobRow, specs: dict[str, bytes]) -> Job:
+        job = self._fresh(row.id, row.digest, row.vars, specs)
+        for _, timestamp, name, context in row.events:
+            apply(job, timestamp, name, None if context is None else json.loads(context))
+        if row.allocation is not None:
+            job.allocation = allocation_of(RSet.from_json(json.loads(row.allocation)))
+            for rank, host in RSet.from_json(json.loads(row.allocation)).hosts.items():
+                self._board.hosts.setdefault(rank, host)
+        return job
+
+    def _resume(self, job: Job) -> None:
+        board = self._board
+        if job.held:
+            board.scheduler.adopt(job.id, job.allocation)
+        if job.state & PENDING:
+            if job.state is State.DEPEND:
+                self._waiting.watch(job)
+            if job.state is State.SCHED:
+                board.post(job, "flux-restart")
+            if job.state & PENDING:
+                board.drive(job)
+        elif job.held and not job.finished:
+            log.info("job %s: looking for its tasks", encode_f58(job.id))
+            board.router.request(Launch(rows=[board.launch_row(job, adopt=True)]))
+            board.set_time_limit(job)
+            board.drive(job)
+        else:
+            board.drive(job)
+
+
+def allocation_of(rset: RSet) -> Allocation:
+    nodes = tuple((rank, cores, gpus) for rank, (cores, gpus) in sorted(rset.ranks.items()))
+    slots = rset.nslots or len(nodes)
+    each, rest = divmod(slots, len(nodes))
+    return Allocation(nodes, tuple(each + (index < rest) for index in range(len(nodes))))

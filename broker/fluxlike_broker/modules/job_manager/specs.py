@@ -1,0 +1,52 @@
+"""Jobspecs, kept once however many jobs share them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+from weakref import WeakValueDictionary
+
+from fluxlike.job.launch import executor_spec
+from fluxlike.jobspec.model import Jobspec
+from fluxlike.jobspec.parse import parse
+from fluxlike.sched.request import Request, request_of
+
+
+class Spec:
+    """A parsed jobspec with everything that follows from it alone."""
+
+    __slots__ = ("__weakref__", "body", "digest", "jobspec", "launch", "name", "ntasks", "request")
+
+    def __init__(self, digest: str, body: bytes, jobspec: Jobspec) -> None:
+        self.digest = digest
+        self.body = body
+        self.jobspec = jobspec
+        self.request: Request = request_of(jobspec)
+        self.launch = executor_spec(jobspec)
+        self.name = jobspec.name
+        self.ntasks = jobspec.ntasks or 1
+
+
+class Specs:
+    """A spec lives as long as a job refers to it."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[str, Spec] = WeakValueDictionary()
+
+    def intern(self, document: dict[str, Any]) -> Spec:
+        """Raises InvalidJobspec or Unsatisfiable."""
+        body = json.dumps(document, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode(
+            "utf-8", "surrogateescape"
+        )
+        digest = hashlib.sha256(body).hexdigest()
+        known = self._known.get(digest)
+        if known is None:
+            known = self._known[digest] = Spec(digest, body, parse(document))
+        return known
+
+    def restore(self, digest: str, body: bytes) -> Spec:
+        known = self._known.get(digest)
+        if known is None:
+            known = self._known[digest] = Spec(digest, body, parse(json.loads(body)))
+        return known

@@ -1,0 +1,1 @@
+"""Resources: which nodes there are, which are up, and which are drained."""

@@ -1,0 +1,356 @@
+"""The tree of brokers as one broker sees it: a parent above, a subtree below (docs/rfc/002)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import zmq
+
+from fluxlike import __version__
+from fluxlike.errors import ProtocolError
+from fluxlike.idset import Idset
+from fluxlike.protocol.message import Kind, Message, decode, encode
+from fluxlike.tree.subtree import Members, Subtree, Uuid
+from fluxlike_broker.bootstrap import Bootstrap
+from fluxlike_broker.router import Router
+from fluxlike_broker.zmq_link import Keys, Link, dealer_socket, gatekeeper, router_socket
+
+log = logging.getLogger("fluxlike.overlay")
+
+FIRST_RETRY, LAST_RETRY = 0.05, 2.0
+
+
+class OverlayEvents:
+    """What the overlay tells its broker. The daemon replaces these."""
+
+    def on_attached(self) -> None:
+        """Attached, for the first time or anew: to another parent, or to another life of the parent or of rank 0.
+
+        What was on its way upwards may be lost."""
+
+    def on_members(self, members: Members, replaced: set[int]) -> None:
+        """Ranks came, directly or through a child; the earlier lives of `replaced` are gone."""
+
+    def on_left(self, ranks: set[int], *, cleanly: bool) -> None: ...
+
+    def on_torpid(self, ranks: set[int], *, torpid: bool) -> None: ...
+
+    def on_cut_off(self, since: float) -> None:
+        """No ancestor has answered for `since` seconds."""
+
+    def on_refused(self, reason: str) -> None: ...
+
+    def on_child_gone(self) -> None: ...
+
+
+class Overlay:
+    """ROUTER down, DEALER up, one frame per message. Routes are learned from hello messages."""
+
+    def __init__(self, boot: Bootstrap, router: Router, uuid: Uuid, events: OverlayEvents) -> None:
+        self._boot = boot
+        self._router = router
+        self.uuid = uuid
+        self.root: Uuid = uuid if boot.rank == 0 else b""
+        self._parent_uuid: Uuid = b""
+        self._events = events
+        self._loop = asyncio.get_running_loop()
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._keys = Keys(boot.public_key, boot.secret_key)
+        self.subtree = Subtree()
+        self._waiting: set[Uuid] = set()
+        self._down: Link | None = None
+        self._zap: Link | None = None
+        self._up: Link | None = None
+        self._ancestor = 0
+        """Index into boot.ancestors of the one we hang on, or try."""
+        self.attached = boot.rank == 0
+        self._closing = False
+        self._heard = self._loop.time()
+        self._unattached_since: float | None = None
+        self._retry = FIRST_RETRY
+        self._retry_timer: asyncio.TimerHandle | None = None
+        self._sequence = 0
+        self.dropped = 0
+
+    # -- opening and closing --------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        self._zap = gatekeeper(self._context, self._keys)
+        self._down = Link(router_socket(self._context, self._keys, self._boot.bind), self._from_below)
+        if self._boot.rank != 0:
+            self._connect()
+
+    def close(self, *, goodbye: bool) -> None:
+        self._closing = True
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+        if goodbye and self.attached:
+            self._control_up("goodbye")
+        for link in (self._up, self._down):
+            if link is not None:
+                link.close(linger=1000)
+        if self._zap is not None:
+            self._zap.close()
+        self._context.term()
+
+    # -- upwards --------------------------------------------------------------------------------------------
+
+    @property
+    def parent(self) -> int | None:
+        return self._boot.ancestors[self._ancestor] if self._boot.ancestors else None
+
+    def _connect(self) -> None:
+        """Open a fresh link to the ancestor whose turn it is and say hello until it answers."""
+        if self._up is not None:
+            self._up.close()
+        self.attached = False
+        if self._unattached_since is None:
+            self._unattached_since = self._loop.time()
+        socket = dealer_socket(self._context, self._keys, self.uuid)
+        socket.connect(self._boot.endpoints[self._boot.ancestors[self._ancestor]])
+        self._up = Link(socket, self._from_above)
+        self._heard = self._loop.time()
+        self._retry = FIRST_RETRY
+        self._hello()
+
+    def _hello(self) -> None:
+        if self._closing:
+            return
+        members = {self._boot.rank: [self.uuid, self._boot.host, self.parent]}
+        members.update({rank: list(member) for rank, member in self.subtree.members().items()})
+        body = {
+            "rank": self._boot.rank,
+            "instance": self._boot.instance,
+            "version": __version__,
+            "members": members,
+        }
+        self._control_up("hello", body)
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+        delay = self._retry * random.uniform(0.8, 1.2)
+        self._retry = min(self._retry * 2, LAST_RETRY)
+        self._retry_timer = self._loop.call_later(delay, self._say_again)
+
+    def _say_again(self) -> None:
+        if self.attached or self._closing:
+            return
+        assert self._unattached_since is not None
+        now = self._loop.time()
+        self._events.on_cut_off(now - self._unattached_since)
+        if now - self._heard >= self._boot.overlay.lost and len(self._boot.ancestors) > 1:
+            self._try_next_ancestor()
+        else:
+            self._hello()
+
+    def _try_next_ancestor(self) -> None:
+        silent = self.parent
+        self._ancestor = (self._ancestor + 1) % len(self._boot.ancestors)
+        log.warning("rank %s does not answer: attaching to rank %s", silent, self.parent)
+        self._connect()
+
+    def _from_above(self, frames: list[bytes]) -> None:
+        self._heard = self._loop.time()
+        message = self._decode(frames[-1])
+        if message is None:
+            return
+        if message.kind == Kind.CONTROL:
+            handler = self._CONTROL_FROM_ABOVE.get(message.topic)
+            if handler is not None:
+                handler(self, message.body or {})
+        elif message.kind == Kind.EVENT:
+            self._note_sequence(message)
+            self._router.deliver_event(message)
+        else:
+            self._router.forward(message)
+
+    def _on_welcome(self, body: dict[str, Any]) -> None:
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
+        self._unattached_since = None
+        news = not self.attached or (self._parent_uuid, self.root) != (body["uuid"], body["root"])
+        self.attached = True
+        self._parent_uuid = body["uuid"]
+        if news:
+            self._set_root(body["root"])
+        for uuid in self._waiting:
+            self._control_down(uuid, "who")
+        self._waiting.clear()
+
+    def _set_root(self, root: Uuid) -> None:
+        if root != self.root:
+            self._sequence = 0
+        self.root = root
+        self._events.on_attached()
+        for uuid in self.subtree.children:
+            self._control_down(uuid, "root", {"root": root})
+
+    def _on_root(self, body: dict[str, Any]) -> None:
+        if self.attached and body["root"] != self.root:
+            self._set_root(body["root"])
+
+    def _on_who(self, body: dict[str, Any]) -> None:
+        self._retry = FIRST_RETRY
+        self._hello()
+
+    def _on_refuse(self, body: dict[str, Any]) -> None:
+        self._events.on_refused(str(body.get("reason", "")))
+
+    def _note_sequence(self, message: Message) -> None:
+        expected, got = self._sequence + 1, message.matchtag
+        if self._sequence and got != expected:
+            log.warning("events %d to %d were missed", expected, got - 1)
+        self._sequence = got
+
+    _CONTROL_FROM_ABOVE: ClassVar[dict[str, Callable[[Overlay, dict[str, Any]], None]]] = {
+        "welcome": _on_welcome,
+        "root": _on_root,
+        "who": _on_who,
+        "refuse": _on_refuse,
+    }
+
+    # -- downwards ------------------------------------------------------------------------------------------
+
+    def _from_below(self, frames: list[bytes]) -> None:
+        uuid, data = frames[0], frames[-1]
+        known = uuid in self.subtree.children
+        message = self._decode(data) if data else None
+        if message is not None and known and self.subtree.seen(uuid, self._loop.time()):
+            self._torpid_changed({self.subtree.children[uuid].rank}, torpid=False)
+        if message is not None and (known or message.topic == "hello"):
+            self._take_from_child(uuid, message)
+        elif not known:
+            # The probe of a fresh connection, or a child of our earlier life.
+            self._control_down(uuid, "who")
+
+    def _take_from_child(self, uuid: Uuid, message: Message) -> None:
+        if message.kind in (Kind.REQUEST, Kind.RESPONSE):
+            self._router.forward(message)
+        elif message.kind == Kind.CONTROL:
+            handler = self._CONTROL_FROM_BELOW.get(message.topic)
+            if handler is not None:
+                handler(self, uuid, message.body or {})
+
+    def _on_hello(self, uuid: Uuid, body: dict[str, Any]) -> None:
+        rank = body["rank"]
+        reason = self._objection(body)
+        if reason:
+            log.warning("refused rank %s: %s", rank, reason)
+            self._control_down(uuid, "refuse", {"reason": reason})
+            return
+        if not self.attached:
+            self._waiting.add(uuid)
+            return
+        members: Members = {int(r): (u, h, p) for r, (u, h, p) in body["members"].items()}
+        replaced = self.subtree.attach(uuid, rank, members, self._loop.time())
+        self._control_down(uuid, "welcome", {"uuid": self.uuid, "root": self.root})
+        self._events.on_members(members, replaced)
+        self._control_up("joined", {"members": {r: list(m) for r, m in members.items()}})
+
+    def _objection(self, body: dict[str, Any]) -> str:
+        if body.get("instance") != self._boot.instance:
+            return f"it belongs to another instance ({body.get('instance')})"
+        if body.get("version", "").split(".")[:2] != __version__.split(".")[:2]:
+            return f"it runs version {body.get('version')}, this instance {__version__}"
+        if not 0 < body["rank"] < self._boot.size:
+            return f"this instance has ranks 0 to {self._boot.size - 1}"
+        return ""
+
+    def _on_joined(self, uuid: Uuid, body: dict[str, Any]) -> None:
+        members: Members = {int(r): (u, h, p) for r, (u, h, p) in body["members"].items()}
+        replaced = self.subtree.announce_replacements(members)
+        self.subtree.announce(uuid, members)
+        self._events.on_members(members, replaced)
+        self._control_up("joined", body)
+
+    def _on_left(self, uuid: Uuid, body: dict[str, Any]) -> None:
+        self._gone(self.subtree.withdraw(uuid, set(body["ranks"])), cleanly=body["cleanly"])
+
+    def _on_goodbye(self, uuid: Uuid, body: dict[str, Any]) -> None:
+        self._gone(self.subtree.detach(uuid), cleanly=True)
+        self._events.on_child_gone()
+
+    def _on_torpid(self, uuid: Uuid, body: dict[str, Any]) -> None:
+        self._torpid_changed(set(body["ranks"]), torpid=body["torpid"])
+
+    def _gone(self, ranks: set[int], *, cleanly: bool) -> None:
+        if ranks:
+            self._events.on_left(ranks, cleanly=cleanly)
+            self._control_up("left", {"ranks": sorted(ranks), "cleanly": cleanly})
+
+    def _torpid_changed(self, ranks: set[int], *, torpid: bool) -> None:
+        self._events.on_torpid(ranks, torpid=torpid)
+        self._control_up("torpid", {"ranks": sorted(ranks), "torpid": torpid})
+
+    _CONTROL_FROM_BELOW: ClassVar[dict[str, Callable[[Overlay, Uuid, dict[str, Any]], None]]] = {
+        "hello": _on_hello,
+        "keepalive": lambda self, uuid, body: None,
+        "joined": _on_joined,
+        "left": _on_left,
+        "goodbye": _on_goodbye,
+        "torpid": _on_torpid,
+    }
+
+    # -- liveness -------------------------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Called once per heartbeat: tell the parent we live, look for the silent on both sides."""
+        now = self._loop.time()
+        silence = self.subtree.silent(now, self._boot.overlay.torpid, self._boot.overlay.lost)
+        for uuid in silence.torpid:
+            rank = self.subtree.children[uuid].rank
+            log.warning("rank %d is torpid: silent for %g s", rank, self._boot.overlay.torpid)
+            self._torpid_changed({rank}, torpid=True)
+        for uuid in silence.lost:
+            ranks = self.subtree.detach(uuid)
+            log.error("lost rank %s: silent for %g s", Idset.of(ranks), self._boot.overlay.lost)
+            self._gone(ranks, cleanly=False)
+            self._events.on_child_gone()
+        if self._boot.rank != 0 and self.attached:
+            self._control_up("keepalive")
+            if now - self._heard >= self._boot.overlay.lost:
+                log.error("lost parent rank %s: silent for %g s", self.parent, self._boot.overlay.lost)
+                self.attached = False
+                self._unattached_since = self._heard
+                if len(self._boot.ancestors) > 1:
+                    self._try_next_ancestor()
+                else:
+                    self._connect()
+
+    # -- sending --------------------------------------------------------------------------------------------
+
+    def _control_up(self, topic: str, body: dict[str, Any] | None = None) -> None:
+        if self._up is not None:
+            self._up.send([encode(Message(Kind.CONTROL, topic, body or {}))])
+
+    def _control_down(self, uuid: Uuid, topic: str, body: dict[str, Any] | None = None) -> None:
+        assert self._down is not None
+        self._down.send([uuid, encode(Message(Kind.CONTROL, topic, body or {}))])
+
+    def send_up(self, message: Message) -> bool:
+        if self._up is None or not self.attached:
+            return False
+        return self._up.send([encode(message)])
+
+    def send_to(self, rank: int, message: Message) -> bool:
+        uuid = self.subtree.next_hop(rank)
+        if uuid is None or self._down is None:
+            return False
+        return self._down.send([uuid, encode(message)])
+
+    def flood_down(self, message: Message) -> None:
+        if self.subtree.children and self._down is not None:
+            data = encode(message)
+            for uuid in self.subtree.children:
+                self._down.send([uuid, data])
+
+    def _decode(self, data: bytes) -> Message | None:
+        try:
+            return decode(data)
+        except ProtocolError as error:
+            self.dropped += 1
+            log.warning("dropped a malformed message: %s", error)
+            return None

@@ -1,0 +1,67 @@
+"""What a broker process is told by its launcher: everything that is decided before the fork."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from fluxlike.config.settings import Settings
+from fluxlike_broker.bootstrap import Bootstrap
+
+ORPHAN_WITHOUT_STATE, ORPHAN_WITH_STATE = 5.0, 600.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    boot: Bootstrap
+    settings: Settings
+    rundir: str
+    """The instance's run directory on this host; each rank has a folder in it."""
+    statedir: str | None
+    detached: bool
+    control_fd: int = -1
+    """Rank 0's line to its launcher; -1 for others."""
+
+    @property
+    def rank(self) -> int:
+        return self.boot.rank
+
+    @property
+    def folder(self) -> str:
+        return os.path.join(self.rundir, str(self.rank))
+
+    @property
+    def client_socket(self) -> str:
+        return os.path.join(self.folder, "local")
+
+    @property
+    def uri(self) -> str:
+        return f"local://{self.client_socket}"
+
+    @property
+    def executor_socket(self) -> str:
+        return os.path.join(self.folder, "executor.sock")
+
+    @property
+    def executor_lock(self) -> str:
+        return self.executor_socket + ".lock"
+
+    @property
+    def tmpdir(self) -> str:
+        return os.path.join(self.folder, "tmp")
+
+    @property
+    def data(self) -> str:
+        """Where rank 0 keeps jobs and their output."""
+        return self.statedir if self.statedir is not None else self.folder
+
+    @property
+    def durable(self) -> bool:
+        return self.statedir is not None
+
+    @property
+    def orphan_timeout(self) -> float:
+        chosen = self.settings.exec.orphan_timeout
+        if chosen is not None:
+            return chosen
+        return ORPHAN_WITH_STATE if self.durable else ORPHAN_WITHOUT_STATE

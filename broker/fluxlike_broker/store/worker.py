@@ -1,0 +1,167 @@
+"""The writing thread itself: one connection, one batch at a time, tried again until it is on disk."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fluxlike.errors import FluxlikeError, StoreUnavailable
+from fluxlike_broker.store.batch import Batch
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from fluxlike_broker.store.engine import Database
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Query = tuple[Callable[["Connection"], Any], Callable[[Any], None]]
+
+PAUSE = 0.1
+"""Least seconds between attempts while the store fails, however often a busy broker flushes."""
+
+PROBE = "store.probe"
+"""Written when a failed store has nothing else to write: only a write shows that it takes writes again."""
+
+
+class Work:
+    """What goes to the thread: rows first, then the questions asked after them."""
+
+    __slots__ = ("batch", "queries")
+
+    def __init__(self, batch: Batch, queries: list[Query]) -> None:
+        self.batch = batch
+        self.queries = queries
+
+
+class Result:
+    """What comes back: the batch, and why it is not on disk (None: it is), and answers ready to be called."""
+
+    __slots__ = ("answers", "batch", "reason")
+
+    def __init__(self, batch: Batch, reason: str | None, answers: list[Callable[[], None]]) -> None:
+        self.batch = batch
+        self.reason = reason
+        self.answers = answers
+
+
+class Worker:
+    """Takes work until told to stop, delivers one result for each; None says that it is time to try again."""
+
+    def __init__(self, url: str, durable: bool, retry: float, deliver: Callable[[Result | None], None]) -> None:
+        self._work: SimpleQueue[Work | None] = SimpleQueue()
+        self._url = url
+        self._durable = durable
+        self._retry = retry
+        self._deliver = deliver
+        self._stopped = threading.Event()
+        self._database: Database | None = None
+        self._failed_at: float | None = None
+
+    def give(self, work: Work) -> None:
+        self._work.put(work)
+
+    def stop(self) -> None:
+        """Finish what is being written at this moment, begin nothing more."""
+        self._stopped.set()
+        self._work.put(None)
+
+    def run(self) -> None:
+        with suppress(ImportError):  # the first batch will fail with it, and say so
+            import fluxlike_broker.store.commit
+            import fluxlike_broker.store.engine  # noqa: F401  loaded while the broker starts, used later
+        while (work := self._next()) is not None:
+            self._deliver(self._perform(work))
+        if self._database is not None:
+            _quietly(self._database.close)
+
+    def _next(self) -> Work | None:
+        work = self._work.get() if self._failed_at is None else self._await_retry(self._failed_at)
+        return None if self._stopped.is_set() else work
+
+    def _await_retry(self, failed_at: float) -> Work | None:
+        while True:
+            try:
+                work = self._work.get(timeout=self._retry)
+            except Empty:
+                self._deliver(None)
+            else:
+                self._stopped.wait(max(0.0, failed_at + PAUSE - monotonic()))
+                return work
+
+    def _perform(self, work: Work) -> Result:
+        error = _outcome(self._write, work)
+        if isinstance(error, Exception):
+            return self._give_up(work, error)
+        self._failed_at = None
+        return Result(work.batch, None, [self._answer(query) for query in work.queries])
+
+    def _write(self, work: Work) -> None:
+        batch = work.batch
+        if self._failed_at is not None and not batch.rows:
+            batch = Batch()
+            batch.put(PROBE, "")
+        # Opened only now: a store that nothing was written to leaves no file behind.
+        if batch.rows:
+            from fluxlike_broker.store.commit import commit
+
+            database = self._opened()
+            connection = database.connection()
+            database.check()
+            commit(connection, batch)
+        elif work.queries:
+            self._opened().connection()
+
+    def _opened(self) -> Database:
+        if self._database is None:
+            from fluxlike_broker.store.engine import open_database
+
+            self._database = open_database(self._url, self._durable)
+        return self._database
+
+    def _answer(self, query: Query) -> Callable[[], None]:
+        function, callback = query
+        return partial(callback, _outcome(self._ask, function))
+
+    def _ask(self, function: Callable[[Connection], T]) -> T:
+        connection = self._opened().connection()
+        try:
+            return function(connection)
+        finally:
+            connection.rollback()  # a question leaves no transaction open behind it
+
+    def _give_up(self, work: Work, error: Exception) -> Result:
+        """Let go of the connection too: it may be what is broken, and closing it undoes what it had begun."""
+        self._failed_at = monotonic()
+        reason = self._reason(error)
+        answer: Exception = StoreUnavailable(reason)
+        if self._database is not None:
+            pass
+        if isinstance(error, FluxlikeError):
+            answer = type(error)(reason)
+        return Result(work.batch, reason, [partial(callback, answer) for _, callback in work.queries])
+
+    def _reason(self, error: Exception) -> str:
+        # SQLAlchemy's own text carries the statement with all its parameters.
+        text = str(getattr(error, "orig", None) or error) or type(error).__name__
+        return text if self._database is None else f"{self._database.name}: {text}"
+
+
+def _outcome(function: Callable[..., T], *arguments: Any) -> T | Exception:
+    try:
+        return function(*arguments)
+    except Exception as error:  # noqa: BLE001  whatever it is, its owner in the other thread must hear of it
+        return error
+
+
+def _quietly(function: Callable[[], None]) -> None:
+    error = _outcome(function)
+    if isinstance(error, Exception):
+        log.warning("store: while closing: %s", error)

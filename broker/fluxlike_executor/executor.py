@@ -1,0 +1,244 @@
+"""The life of jobs on this node: queued, launched, reaped, drained, reported, forgotten. Knows no socket."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from fluxlike_executor.clock import wall
+from fluxlike_executor.directory import Removals
+from fluxlike_executor.instance import Instance
+from fluxlike_executor.job import Job, Key, State, check_row
+from fluxlike_executor.killing import KillSequence, signal_group, signal_job, signal_orphaned_group
+from fluxlike_executor.launch import Launcher
+from fluxlike_executor.loop import Loop
+from fluxlike_executor.pipes import Outbox
+from fluxlike_executor.plumbing import Plumbing
+from fluxlike_executor.results import ResultLog
+from fluxlike_executor.spawn import StartError
+from fluxlike_executor.spec import SpecCache
+from fluxlike_executor.strays import Strays
+
+LAUNCHES_PER_PASS = 16
+"""Between two batches the loop reads output, reaps and answers: a start of a thousand jobs must not deafen it."""
+
+
+class Executor:
+    def __init__(self, loop: Loop, instance: Instance) -> None:
+        self.instance = instance
+        self.jobs: dict[Key, Job] = {}
+        """Until their finish and all their output are acknowledged."""
+        self.results = ResultLog()
+        self.outbox = Outbox()
+        self._loop = loop
+        self._specs = SpecCache()
+        self._queue: deque[Job] = deque()
+        self._tasks: dict[int, tuple[Job, int]] = {}
+        self._launcher = Launcher(Plumbing(loop, self.outbox))
+        self._kills = KillSequence(loop)
+        self._strays = Strays(loop, self._tasks)
+        self._removals = Removals()
+
+    # What the broker asks for
+
+    def introduce(self, instance: Instance) -> None:
+        """Each broker's own word counts from here on, also for jobs that an earlier one started."""
+        self.instance = instance
+        self._strays.uri = instance.uri.encode("utf-8", "surrogateescape")
+
+    def start(self, specs: dict[Any, Any], rows: list[Any]) -> None:
+        """A job that is known in this attempt is left as it is. Raises ProtocolError before anything is started."""
+        self._specs.learn(specs)
+        for row in rows:
+            check_row(row)
+        for row in rows:
+            key = (row[0], row[1])
+            if key not in self.jobs:
+                job = self.jobs[key] = Job(row, self._specs.get(row[2]))
+                self._queue.append(job)
+
+    def signal(self, rows: list[tuple[int, int, int]]) -> None:
+        for job, signum in self._present(rows):
+            signal_job(job, signum)
+
+    def kill(self, rows: list[tuple[int, int, int]]) -> None:
+        for job, signum in self._present(rows):
+            self._kills.begin(job, signum, self.instance.kill_timeout)
+
+    def stdin(self, number: int, attempt: int, tasks: list[int], data: bytes, eof: bool) -> None:
+        """To the tasks with these ranks, or to all of them. Of no effect on a job that takes no input."""
+        for job, _ in self._present([(number, attempt, 0)]):
+            for index, pipe in (job.inputs or {}).items():
+                if not tasks or job.first + index in tasks:
+                    pipe.write(data, eof)
+
+    def output_ack(self, rows: list[tuple[int, int, int]]) -> None:
+        for number, attempt, offset in rows:
+            job = self.jobs.get((number, attempt))
+            if job is not None and job.window.ack(offset):
+                self._room_made(job)
+
+    def ack(self, sequence: int) -> None:
+        for key in self.results.ack(sequence):
+            job = self.jobs[key]
+            job.settled = True
+            self._forget_if_settled(job)
+
+    def drop_transients(self) -> None:
+        """Their connection is gone: nobody wants to know any more."""
+        for job in [job for job in self.jobs.values() if job.transient]:
+            job.settled = True
+            signal_job(job, signal.SIGKILL)
+            if not job.alive:
+                self._tasks_gone(job)
+
+    def _present(self, rows: list[tuple[int, int, int]]) -> Iterator[tuple[Job, int]]:
+        """Jobs with tasks, and the third field. One that still waits for its launch is launched first, so that what
+        was sent after its start reaches it."""
+        for number, attempt, field in rows:
+            job = self.jobs.get((number, attempt))
+            if job is not None and job.state is State.QUEUED:
+                self._launch(job)
+                self._launcher.leave()
+            if job is not None and job.state is State.RUNNING:
+                yield job, field
+
+    # The loop's pass
+
+    def each_pass(self) -> bool:
+        """True: there is more to do at once."""
+        if self._queue:
+            self._launch_some()
+        if self._removals:
+            self._removals.step()
+        return bool(self._queue or self._removals)
+
+    def _launch_some(self) -> None:
+        for _ in range(min(len(self._queue), LAUNCHES_PER_PASS)):
+            job = self._queue.popleft()
+            if job.state is State.QUEUED:
+                self._launch(job)
+        self._launcher.leave()
+
+    def _launch(self, job: Job) -> None:
+        job.state = State.RUNNING
+        try:
+            self._launcher.launch(job, self.instance)
+        except StartError as error:
+            job.error = error.text
+            job.statuses[len(job.pids) :] = [error.status] * (job.count - len(job.pids))
+            signal_job(job, signal.SIGKILL)
+        else:
+            self.results.started(job.id, job.attempt, wall(), job.pids.copy())
+        for index, pid in enumerate(job.pids):
+            self._tasks[pid] = (job, index)
+        job.alive = len(job.pids)
+        if not job.alive:
+            self._tasks_gone(job)
+            return
+        for pipe in job.outputs:
+            pipe.watch()
+
+    # The end of tasks and jobs
+
+    def reap(self) -> bool:
+        """Takes note of every child that has ended. False: there are no children at all."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if not pid:
+                return True
+            task = self._tasks.pop(pid, None)
+            if task is None:
+                self._strays.reaped(pid)
+            else:
+                self._task_gone(*task, pid, status)
+
+    def _task_gone(self, job: Job, index: int, pid: int, status: int) -> None:
+        job.pids[index] = 0
+        job.statuses[index] = status
+        job.alive -= 1
+        if job.inputs is not None:
+            job.inputs[index].close()
+        if job.alive:
+            if signal_group(pid, 0):
+                job.leftovers.append(pid)
+            return
+        signal_group(pid, signal.SIGKILL)
+        for group in job.leftovers:
+            signal_orphaned_group(group, signal.SIGKILL)
+        self._tasks_gone(job)
+
+    def _tasks_gone(self, job: Job) -> None:
+        job.state = State.DRAINING
+        if job.kill_timer is not None:
+            job.kill_timer.cancel()
+        self._strays.look()
+        self._drain(job)
+
+    def _drain(self, job: Job) -> None:
+        if job.transient and job.settled:
+            for pipe in job.outputs:
+                pipe.close()
+        if all([pipe.drain() for pipe in job.outputs]):
+            self._finish(job)
+
+    def _finish(self, job: Job) -> None:
+        job.state = State.FINISHED
+        for fd in job.files:
+            os.close(fd)
+        for pipe in (job.inputs or {}).values():
+            pipe.close()
+        if job.directory:
+            self._removals.add(job.directory)
+        if not job.transient:
+            self.results.finished(job.id, job.attempt, wall(), job.statuses, job.error)
+            return
+        del self.jobs[job.key]
+        if not job.settled:
+            self.results.finished(job.id, job.attempt, wall(), job.statuses, job.error)
+
+    # The end of the executor
+
+    def end_jobs(self, signum: int) -> None:
+        """Jobs that were not launched yet end as if the signal had ended them."""
+        while self._queue:
+            job = self._queue.popleft()
+            if job.state is State.QUEUED:
+                job.statuses = [signum] * job.count
+                self._tasks_gone(job)
+        for job in self.jobs.values():
+            if job.state is State.RUNNING:
+                signal_job(job, signum)
+
+    def draining(self) -> bool:
+        return any(job.state is State.DRAINING for job in self.jobs.values())
+
+    def close(self) -> None:
+        """All tasks are gone. What is still in their pipes is given up, their directories are not left behind."""
+        for job in list(self.jobs.values()):
+            if job.state is State.DRAINING:
+                for pipe in job.outputs:
+                    pipe.close()
+                self._finish(job)
+        self._removals.complete()
+
+    # Acknowledgements
+
+    def _room_made(self, job: Job) -> None:
+        if job.state is State.RUNNING:
+            for pipe in job.outputs:
+                pipe.watch()
+        elif job.state is State.DRAINING:
+            self._drain(job)
+        else:
+            self._forget_if_settled(job)
+
+    def _forget_if_settled(self, job: Job) -> None:
+        if job.settled and job.state is State.FINISHED and job.window.acked == job.window.end:
+            del self.jobs[job.key]

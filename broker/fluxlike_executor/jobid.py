@@ -1,0 +1,28 @@
+"""Job ids as text (RFC 19): base 58 behind a letter, hexadecimal, dotted hexadecimal."""
+
+from __future__ import annotations
+
+ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+def base58(number: int) -> str:
+    digits = ""
+    while True:
+        number, rest = divmod(number, 58)
+        digits = ALPHABET[rest] + digits
+        if not number:
+            return digits
+
+
+def f58(number: int) -> str:
+    return "ƒ" + base58(number)
+
+
+def f58_ascii(number: int) -> str:
+    """The same id for places that want plain letters, such as file names."""
+    return "f" + base58(number)
+
+
+def dothex(number: int) -> str:
+    text = f"{number:016x}"
+    return ".".join(text[at : at + 4] for at in range(0, 16, 4))

@@ -1,0 +1,132 @@
+"""From words to a process: the search for the program, posix_spawn, and what each failure is called."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import stat
+
+from fluxlike_executor.environment import Environment
+from fluxlike_executor.spec import Spec
+
+NOT_FOUND = 127 << 8
+NOT_POSSIBLE = 126 << 8
+
+# The executor ignores SIGPIPE and may have been started by something that ignores more; a task must see none of it.
+_DEFAULT_SIGNALS = tuple(s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP))
+
+
+class StartError(Exception):
+    """A task that cannot be started: the wait status to report for it, and why."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+def refusal(error: OSError | ValueError, what: str) -> StartError:
+    """Anything the system refuses to do for a task, except finding its program."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return StartError(NOT_POSSIBLE, f"{what}: {reason}")
+
+
+def find(word: bytes, search_path: list[bytes]) -> bytes:
+    """The program's file by the job's own PATH. Raises FileNotFoundError, or PermissionError if there is only a
+    file that may not be run."""
+    problem = errno.ENOENT
+    for directory in search_path:
+        path = directory + b"/" + word if directory else word
+        try:
+            mode = os.stat(path).st_mode
+        except OSError:
+            continue
+        if not stat.S_ISREG(mode):
+            continue
+        if os.access(path, os.X_OK):
+            return path
+        problem = errno.EACCES
+    raise OSError(problem, os.strerror(problem))
+
+
+class Spawner:
+    """Starts programs in a session, and so a process group, of their own."""
+
+    __slots__ = ("_for_tasks", "_own")
+
+    def __init__(self) -> None:
+        """Descriptors are what many tasks use up: take all that may be had, but let tasks start with the usual limit."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._for_tasks = (soft, hard)
+        self._own = (hard, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, self._own)
+
+    def start(self, spec: Spec, argv: list[bytes], environment: Environment, fds: tuple[int, int, int]) -> int:
+        """Answers the process id. Raises StartError."""
+        if not argv:
+            raise StartError(NOT_POSSIBLE, "the command is empty")
+        try:
+            return self._start(spec, argv, environment, fds)
+        except FileNotFoundError as error:
+            raise StartError(NOT_FOUND, f"{_text(argv[0])}: {error.strerror}") from None
+        except (OSError, ValueError) as error:
+            raise refusal(error, _text(argv[0])) from None
+
+    def _start(self, spec: Spec, argv: list[bytes], environment: Environment, fds: tuple[int, int, int]) -> int:
+        word = argv[0]
+        if b"/" in word:
+            return self._spawn(word, argv, environment, fds)
+        if spec.program is not None:
+            try:
+                return self._spawn(spec.program, argv, environment, fds)
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                spec.program = None  # it has moved; search anew
+        path = find(word, spec.search_path)
+        pid = self._spawn(path, argv, environment, fds)
+        if 0 not in spec.command_tags:
+            spec.program = path
+        return pid
+
+    def _spawn(self, path: bytes, argv: list[bytes], environment: Environment, fds: tuple[int, int, int]) -> int:
+        actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(fds)]
+        if self._for_tasks == self._own:
+            return _posix_spawn(path, argv, environment, actions)
+        resource.setrlimit(resource.RLIMIT_NOFILE, self._for_tasks)
+        try:
+            return _posix_spawn(path, argv, environment, actions)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._own)
+
+
+def _posix_spawn(
+    path: bytes, argv: list[bytes], environment: Environment, actions: list[tuple[int, int, int]]
+) -> int:
+    try:
+        return os.posix_spawn(
+            path,
+            argv,
+            environment,
+            file_actions=actions,
+            setsid=True,
+            setsigmask=(),
+            setsigdef=_DEFAULT_SIGNALS,
+        )
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+    # A script without its first line: run it as every shell does.
+    return os.posix_spawn(
+        b"/bin/sh",
+        [b"sh", path, *argv[1:]],
+        environment,
+        file_actions=actions,
+        setsid=True,
+        setsigmask=(),
+        setsigdef=_DEFAULT_SIGNALS,
+    )
+
+
+def _text(word: bytes) -> str:
+    return word.decode("utf-8", "replace")

@@ -1,0 +1,121 @@
+"""Descendants of tasks that left their process group. As sub-reaper the executor inherits them; here it tells whose they
+are, and ends those whose job is over."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+
+from fluxlike_executor.clock import monotonic
+from fluxlike_executor.job import Job
+from fluxlike_executor.loop import Loop
+from fluxlike_executor.timers import Timer
+
+INTERVAL = 0.02
+"""Seconds between two looks. With thousands of short jobs a second, one look per job would show."""
+
+_CHILDREN = "/proc/{0}/task/{1}/children"
+
+
+def _read(path: str) -> bytes:
+    """Of a file in /proc; nothing when the process is gone or not ours to look at."""
+    pieces: list[bytes] = []
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        while piece := os.read(fd, 64 << 10):
+            pieces.append(piece)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+    return b"".join(pieces)
+
+
+def children(pid: int) -> list[int]:
+    """Of all its threads."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+    return [int(word) for thread in threads for word in _read(_CHILDREN.format(pid, thread)).split()]
+
+
+def kill_tree(pid: int) -> None:
+    """The process and all below it, parents first so that they start no more."""
+    pids = [pid]
+    while pids:
+        pid = pids.pop()
+        pids += children(pid)
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def kill_all_descendants() -> None:
+    for child in children(os.getpid()):
+        kill_tree(child)
+
+
+def _job_in_environment(pid: int, uri: bytes) -> bytes:
+    """The FLUX_JOB_ID it was started with, if that was under this instance; else nothing."""
+    found: dict[bytes, bytes] = {}
+    for entry in _read(f"/proc/{pid}/environ").split(b"\0"):
+        name, _, value = entry.partition(b"=")
+        found[name] = value
+    return found.get(b"FLUX_JOB_ID", b"") if found.get(b"FLUXLIKE_URI") == uri else b""
+
+
+class Strays:
+    """Children of the executor that it did not spawn, each with the job it came from, found out once."""
+
+    __slots__ = ("_loop", "_own", "_owners", "_sought", "_tasks", "_timer", "uri")
+
+    def __init__(self, loop: Loop, tasks: Mapping[int, tuple[Job, int]]) -> None:
+        """`tasks` are the executor's own: the process of each running task, its job and index."""
+        pid = os.getpid()
+        self._own = _CHILDREN.format(pid, pid)
+        self._loop = loop
+        self._tasks = tasks
+        self._owners: dict[int, bytes] = {}
+        self._timer: Timer | None = None
+        self._sought = 0.0
+        self.uri = b""
+        """The instance's, by which its own jobs are told from those of an instance nested in it."""
+
+    def reaped(self, pid: int) -> None:
+        """One is gone; its own children may have become ours."""
+        self._owners.pop(pid, None)
+        self.look()
+
+    def look(self) -> None:
+        """In this pass if the last look is some time ago, else as soon as it is."""
+        if self._timer is None:
+            self._timer = self._loop.after(self._sought + INTERVAL - monotonic(), self._end_ownerless)
+
+    def _end_ownerless(self) -> None:
+        self._timer = None
+        self._sought = monotonic()
+        pids = [pid for pid in map(int, _read(self._own).split()) if pid not in self._tasks]
+        if pids:
+            sessions = {pid: job.name for pid, (job, _) in self._tasks.items()}
+            self._judge(pids, sessions, set(sessions.values()))
+
+    def _judge(self, pids: list[int], sessions: dict[int, bytes], live: set[bytes]) -> None:
+        """A stray of unknown origin is left alone while it could belong to a running job."""
+        for pid in pids:
+            owner = self._owners.get(pid)
+            if owner is None:
+                owner = self._owners[pid] = _session_owner(pid, sessions) or _job_in_environment(pid, self.uri)
+            if owner not in live and (owner or not live):
+                kill_tree(pid)
+
+
+def _session_owner(pid: int, tasks: dict[int, bytes]) -> bytes:
+    try:
+        return tasks.get(os.getsid(pid), b"")
+    except OSError:
+        return b""

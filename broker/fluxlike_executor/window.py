@@ -1,0 +1,53 @@
+"""What a job has written and nobody has made safe yet: the output window. Pure.
+
+All tasks and both streams of a job on this node share one row of offsets, so that one number acknowledges all of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+WINDOW = 256 << 10
+"""Bytes that may be unacknowledged per job. Larger than any burst of a line-wise program; small enough to keep."""
+
+Chunk = tuple[int, int, str, bytes]
+"""Offset, task, stream, data."""
+
+
+class OutputWindow:
+    """Never drops a byte that was put in before it is acknowledged; the caller must not put in more than `room`."""
+
+    __slots__ = ("_chunks", "_size", "acked", "end")
+
+    def __init__(self, size: int = WINDOW) -> None:
+        self._size = size
+        self._chunks: deque[Chunk] = deque()
+        self.acked = 0
+        self.end = 0
+
+    @property
+    def room(self) -> int:
+        return self._size - self.end + self.acked
+
+    def put(self, task: int, stream: str, data: bytes) -> Chunk:
+        chunk = (self.end, task, stream, data)
+        self._chunks.append(chunk)
+        self.end += len(data)
+        return chunk
+
+    def ack(self, offset: int) -> bool:
+        """Everything below the offset is safe. An old or an impossible offset changes nothing. True: room was made."""
+        if not self.acked < offset <= self.end:
+            return False
+        self.acked = offset
+        chunks = self._chunks
+        while chunks and chunks[0][0] + len(chunks[0][3]) <= offset:
+            chunks.popleft()
+        if chunks and chunks[0][0] < offset:
+            at, task, stream, data = chunks.popleft()
+            chunks.appendleft((offset, task, stream, data[offset - at :]))
+        return True
+
+    def unacked(self) -> Iterator[Chunk]:
+        return iter(self._chunks)

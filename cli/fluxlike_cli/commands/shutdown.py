@@ -1,0 +1,80 @@
+"""`fluxlike shutdown`: end the instance, and return when it is gone."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from fluxlike_cli.context import connect
+from fluxlike_cli.options.declare import option
+
+if TYPE_CHECKING:
+    from fluxlike.client.blocking import Client
+
+POLL = 0.02
+"""Seconds between two looks whether the socket is still there, once the broker has hung up."""
+
+
+@click.command()
+@option("--quiet", is_flag=True, help="Do not tell how it goes.")
+@click.pass_context
+def shutdown(ctx: click.Context, quiet: bool) -> None:
+    """Stop the instance: jobs are cancelled, all brokers end. Returns when it is gone.
+
+    \b
+    Example:
+      fluxlike shutdown
+    """
+    from fluxlike.client.uri import socket_path
+
+    with connect(ctx) as client:
+        path = socket_path(client.uri)
+        identity = _identity(path)
+        _follow(client, quiet)
+    _wait_until_gone(path, identity)
+
+
+def _follow(client: Client, quiet: bool) -> None:
+    """Tell what the instance tells, until it hangs up."""
+    from fluxlike.errors import Disconnected
+    from fluxlike.protocol.instance import Shutdown, ShutdownProgress
+
+    try:
+        # Rank 0 ends the instance; the broker we talk to may be another.
+        for progress in client.stream(Shutdown(), ShutdownProgress, rank=0):
+            if not quiet:
+                click.echo(progress.text, err=True)
+        while True:
+            client.receive()
+    except Disconnected:
+        return
+
+
+def _wait_until_gone(path: str, identity: tuple[int, int] | None) -> None:
+    """Until the socket that we were connected to is no more; one that took its name is another instance."""
+    from select import select
+
+    while identity is not None and _identity(path) == identity and _listens(path):
+        select([], [], [], POLL)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _listens(path: str) -> bool:
+    """Whether anybody accepts connections there; a broker that was killed leaves its socket behind."""
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,108 @@
+"""The `fluxlike` program: the table of its commands, and what happens around each of them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from fluxlike_cli.deferred import defer
+
+if TYPE_CHECKING:
+    import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "start": ("fluxlike_cli.commands.start:start", "Start an instance and run a program in it."),
+    "submit": ("fluxlike_cli.commands.submit:submit", "Put jobs into the queue; print their ids."),
+    "run": ("fluxlike_cli.commands.run:run", "Run one job here: its output, its exit code."),
+    "jobs": ("fluxlike_cli.commands.jobs:jobs", "List jobs."),
+    "cancel": ("fluxlike_cli.commands.cancel:cancel", "Cancel jobs."),
+    "job": ("fluxlike_cli.commands.job:job", "Look at single jobs and steer them."),
+    "queue": ("fluxlike_cli.commands.queue:queue", "Show, stop and start the queue."),
+    "resource": ("fluxlike_cli.commands.resource:resource", "Show nodes; drain and undrain them."),
+    "overlay": ("fluxlike_cli.commands.overlay:overlay", "Show the tree of brokers."),
+    "exec": ("fluxlike_cli.commands.exec_:exec_", "Run a command on ranks, outside the queue."),
+    "ping": ("fluxlike_cli.commands.ping:ping", "Measure the way to a rank and back."),
+    "uptime": ("fluxlike_cli.commands.uptime:uptime", "Show how the instance is."),
+    "dmesg": ("fluxlike_cli.commands.dmesg:dmesg", "Show the brokers' log."),
+    "getattr": ("fluxlike_cli.commands.attr:getattr_", "Print one attribute of the instance."),
+    "lsattr": ("fluxlike_cli.commands.attr:lsattr", "List the instance's attributes."),
+    "shutdown": ("fluxlike_cli.commands.shutdown:shutdown", "Stop the instance."),
+    "keygen": ("fluxlike_cli.commands.keygen:keygen", "Make the key that joins brokers into one instance."),
+    "version": ("fluxlike_cli.commands.version:version", "Print versions."),
+}
+
+HELP = """Run programs on a tree of brokers, with a queue that explains itself.
+
+Commands talk to the instance that FLUXLIKE_URI names; inside `fluxlike start` it is set."""
+
+EPILOG = """\b
+Examples:
+  fluxlike start -s 4 -- bash                an instance of four brokers, and a shell in it
+  fluxlike run -n 2 hostname                 run two tasks and see their output
+  fluxlike submit --cc=1-100 ./step {cc}     a hundred jobs in one message
+  fluxlike jobs -a                           what became of them
+  export FLUXLIKE_URI=$(fluxlike start --detach)
+
+`fluxlike COMMAND --help` tells more about each."""
+
+# click imports these for corners that few commands reach (dates and uuids as option types, docstrings of
+# commands in --help), and they are a third of its import time, which is most of a short command's.
+SELDOM_USED = ("inspect", "uuid", "datetime", "platform", "gettext")
+
+
+def program() -> click.Group:
+    """The whole command, made when called: importing this module must not import click."""
+    import click
+
+    from fluxlike import __version__
+    from fluxlike_cli.context import Globals
+    from fluxlike_cli.group import LazyGroup
+    from fluxlike_cli.options.declare import Option
+
+    @click.pass_context
+    def fluxlike(ctx: click.Context, uri: str | None) -> None:
+        ctx.obj = Globals(uri)
+
+    def show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        if value:
+            click.echo(f"fluxlike {__version__}")
+            ctx.exit()
+
+    return LazyGroup(
+        "fluxlike",
+        table=COMMANDS,
+        callback=fluxlike,
+        help=HELP,
+        epilog=EPILOG,
+        params=[
+            Option(["--uri"], metavar="URI", help="Instance to talk to, instead of FLUXLIKE_URI."),
+            Option(
+                ["--version"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=show_version,
+                help="Print the version and exit.",
+            ),
+        ],
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+
+
+def main() -> None:
+    defer(SELDOM_USED)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: list[str]) -> int:
+    """Run one command line; gives the exit status. Errors meant for people are printed, not raised."""
+    from fluxlike_cli.errors import EXPECTED, exit_code, report
+
+    try:
+        result = program().main(args, prog_name="fluxlike", standalone_mode=False)
+        # Here and not at interpreter exit, where a closed pipe could not be answered any more.
+        sys.stdout.flush()
+    except EXPECTED as error:
+        report(error)
+        return exit_code(error)
+    return result if isinstance(result, int) else 0

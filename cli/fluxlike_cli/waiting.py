@@ -1,0 +1,126 @@
+"""Staying with many jobs: until they end, until an event, or with all of their output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from fluxlike.client.core import is_end, read_reply
+from fluxlike.client.requests import EventPoll, OutputPoll, records
+from fluxlike.errors import NotFound
+from fluxlike.protocol.jobs import JobEnds, JobEventsReply, JobWait, OutputReadReply
+from fluxlike_cli.errors import complain
+from fluxlike_cli.outcome import exit_code, outcome
+from fluxlike_cli.output.ids import id_text
+from fluxlike_cli.output.streams import StreamWriter
+
+if TYPE_CHECKING:
+    from fluxlike.client.blocking import Client
+    from fluxlike.client.results import JobRecord
+    from fluxlike.protocol.message import Message
+
+AT_ONCE = 64
+"""Jobs that are asked about at the same time; output of later ones waits in the instance's spool."""
+
+
+def wait(client: Client, ids: Sequence[int], *, quiet: bool = False) -> int:
+    """Wait until all have ended; gives the highest exit code. Failures are told on standard error."""
+    highest = 0
+    for record in client.wait_many(ids):
+        highest = max(highest, settle(record, quiet))
+    return highest
+
+
+def settle(record: JobRecord, quiet: bool) -> int:
+    """The exit code of a job that has ended; a failure is told."""
+    if not (quiet or record.succeeded):
+        complain(f"{id_text(record.id)}: {outcome(record)}")
+    return exit_code(record)
+
+
+def wait_event(client: Client, ids: Sequence[int], name: str) -> None:
+    """Wait until each job has had the event. NotFound for the first that ended without it."""
+    for job_id in ids:
+        # One after the other: an event that has come stays, so the last one to get it decides anyway.
+        poll = EventPoll(job_id, 0, follow=True)
+        seen = False
+        while not seen:
+            if poll.done:
+                raise NotFound(f"{id_text(job_id)} has ended without {name}")
+            events = poll.accept(client.call(poll.request(), JobEventsReply))
+            seen = any(event.name == name for event in events)
+
+
+def watch(
+    client: Client, ids: Sequence[int], *, label: bool = False, quiet: bool = False, raw: bool = False
+) -> int:
+    """Write the output of all jobs here until all have ended; gives the highest exit code.
+
+    With several jobs each line begins with its job's id; with `label` the task's number follows."""
+    return Watch(client, ids, label, quiet, raw).run() if ids else 0
+
+
+class Watch:
+    def __init__(self, client: Client, ids: Sequence[int], label: bool, quiet: bool, raw: bool) -> None:
+        self._client = client
+        self._ids = list(dict.fromkeys(ids))
+        self._several = len(self._ids) > 1
+        self._label = label
+        self._quiet = quiet
+        raw = raw and not self._several
+        self._writers = {
+            "stdout": StreamWriter(sys.stdout.buffer, raw=raw),
+            "stderr": StreamWriter(sys.stderr.buffer, raw=raw),
+        }
+        self._polls: dict[int, tuple[int, OutputPoll]] = {}
+        self._highest = 0
+
+    def run(self) -> int:
+        waiting = iter(self._ids)
+        for _ in range(AT_ONCE):
+            self._begin(waiting)
+        ends = self._client.post(JobWait(ids=self._ids), stream=True)
+        ended = False
+        try:
+            while self._polls or not ended:
+                message = self._client.receive()
+                assert message is not None  # no timeout was given
+                if message.matchtag == ends:
+                    ended = self._on_ends(message)
+                elif self._on_output(message):
+                    self._begin(waiting)
+        finally:
+            for writer in self._writers.values():
+                writer.close()
+        return self._highest
+
+    def _begin(self, waiting: Iterator[int]) -> None:
+        for job_id in waiting:
+            self._ask(job_id, OutputPoll(job_id, follow=True))
+            return
+
+    def _ask(self, job_id: int, poll: OutputPoll) -> None:
+        self._polls[self._client.post(poll.request())] = (job_id, poll)
+
+    def _on_output(self, message: Message) -> bool:
+        """True when this was the last of the job's output."""
+        job_id, poll = self._polls.pop(message.matchtag)
+        chunks = poll.accept(read_reply(message, OutputReadReply))
+        if not poll.done:
+            self._ask(job_id, poll)
+        for chunk in chunks:
+            labels = [id_text(job_id)] * self._several + [str(chunk.task)] * self._label
+            source = f"{job_id} {chunk.task}"
+            self._writers[chunk.stream].write(source, chunk.data, ": ".join(labels))
+        for writer in self._writers.values():
+            writer.flush()
+        return poll.done
+
+    def _on_ends(self, message: Message) -> bool:
+        """True when all jobs have ended."""
+        if is_end(message):
+            return True
+        for record in records(read_reply(message, JobEnds)):
+            self._highest = max(self._highest, settle(record, self._quiet))
+        return False

@@ -1,0 +1,3 @@
+"""fluxlike: a Flux-style hierarchical resource manager."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,150 @@
+"""What the client gives back: jobs, events, output. Plain values, without a connection."""
+
+from __future__ import annotations
+
+from fluxlike.errors import ProtocolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Event:
+    """One line of a job's eventlog (RFC 18)."""
+
+    __slots__ = ("context", "name", "timestamp")
+
+    def __init__(self, timestamp: float, name: str, context: dict[str, Any]) -> None:
+        self.timestamp = timestamp
+        self.name = name
+        self.context = context
+
+    @classmethod
+    def from_row(cls, row: Any) -> Event:
+        """From [timestamp, name, context]; an absent context is an empty one."""
+        try:
+            timestamp, name, context = row
+        except (TypeError, ValueError):
+            raise ProtocolError(f"not a row of an eventlog: {row!r}") from None
+        return cls(timestamp, name, context or {})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Event):
+            return NotImplemented
+        return (self.timestamp, self.name, self.context) == (other.timestamp, other.name, other.context)
+
+    __hash__ = None  # type: ignore[assignment]  # the context is a map
+
+    def __repr__(self) -> str:
+        return f"Event({self.timestamp!r}, {self.name!r}, {self.context!r})"
+
+
+class OutputChunk:
+    """Bytes that one task wrote to "stdout" or "stderr", as they came: a line may be spread over chunks."""
+
+    __slots__ = ("data", "stream", "task")
+
+    def __init__(self, task: int, stream: str, data: bytes) -> None:
+        self.task = task
+        self.stream = stream
+        self.data = data
+
+    @classmethod
+    def from_row(cls, row: Any) -> OutputChunk:
+        """From [task, stream, data]."""
+        try:
+            task, stream, data = row
+        except (TypeError, ValueError):
+            raise ProtocolError(f"not a row of output: {row!r}") from None
+        return cls(task, stream, data)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OutputChunk):
+            return NotImplemented
+        return (self.task, self.stream, self.data) == (other.task, other.stream, other.data)
+
+    def __hash__(self) -> int:
+        return hash((self.task, self.stream, self.data))
+
+    def __repr__(self) -> str:
+        return f"OutputChunk({self.task!r}, {self.stream!r}, {self.data!r})"
+
+
+class JobRecord:
+    """A job as the instance listed it when asked. `record` is the whole map, with what has no name here.
+
+    Times are seconds since 1970, 0.0 for a state that was not reached."""
+
+    __slots__ = ("record",)
+
+    id: int
+    userid: int
+    urgency: int
+    priority: int
+    state: str
+    """depend, priority, sched, run, cleanup or inactive."""
+    result: str
+    """completed, failed, canceled or timeout; empty while the job is active."""
+    name: str
+    cc: str | None
+    cwd: str
+    queue: str
+    ntasks: int
+    nnodes: int
+    ncores: int
+    ngpus: int
+    duration: float
+    expiration: float
+    ranks: str
+    nodelist: str
+    t_submit: float
+    t_depend: float
+    t_priority: float
+    t_sched: float
+    t_run: float
+    t_cleanup: float
+    t_inactive: float
+    status: int
+    """The largest wait status of its tasks; -1 if none ran."""
+    returncode: int
+    """Exit code; 128+n after signal n; -128 if it was cancelled before it started."""
+    exception_type: str
+    exception_severity: int
+    exception_note: str
+    dependencies: list[str]
+    annotations: dict[str, Any]
+    reason: str
+    """Why it is pending."""
+    attempt: int
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        if not isinstance(record, dict) or not isinstance(record.get("id"), int):
+            raise ProtocolError(f"not a record of a job: {record!r}")
+        self.record = record
+
+    if not TYPE_CHECKING:
+        # Read on demand: a listing of many jobs is mostly about few of their fields.
+        def __getattr__(self, name):
+            if name.startswith("__") or name == "record":  # a copy in the making has no record yet
+                raise AttributeError(name)
+            try:
+                return self.record[name]
+            except KeyError:
+                raise AttributeError(f"the record of a job has no {name!r}") from None
+
+    @property
+    def active(self) -> bool:
+        return self.state != "inactive"
+
+    @property
+    def succeeded(self) -> bool:
+        return self.result == "completed"
+
+    def __eq__(self, other: object) -> bool:
+        return self.record == other.record if isinstance(other, JobRecord) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"<JobRecord {self.id} {self.record.get('state')} {self.record.get('result') or '-'}>"

@@ -1,0 +1,43 @@
+"""What is kept of an inactive job besides its eventlog, so that a restart need not replay it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluxlike.job.job import Job
+from fluxlike.job.states import State
+
+_FIELDS = (
+    "userid",
+    "urgency",
+    "priority",
+    "seq",
+    "status",
+    "started",
+    "finished",
+    "attempt",
+    "expiration",
+    "t_submit",
+    "t_depend",
+    "t_run",
+    "t_cleanup",
+    "t_inactive",
+)
+
+
+def summary_of(job: Job, nodes: list[Any]) -> list[Any]:
+    """Plain values in a fixed order; `nodes` is where it ran."""
+    return [1, [getattr(job, name) for name in _FIELDS], list(job.flags), job.exception, nodes]
+
+
+def from_summary(job: Job, summary: list[Any]) -> list[Any]:
+    """Fill a fresh job; returns the nodes."""
+    _version, values, flags, exception, nodes = summary
+    for name, value in zip(_FIELDS, values, strict=True):
+        setattr(job, name, value)
+    job.flags = tuple(flags)
+    job.exception = None if exception is None else (exception[0], exception[1], exception[2])
+    job.state = State.INACTIVE
+    job.eventlog = None
+    found: list[Any] = nodes
+    return found

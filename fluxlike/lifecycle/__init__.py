@@ -1,0 +1,1 @@
+"""The life of a broker as a table."""

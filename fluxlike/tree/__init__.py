@@ -1,0 +1,1 @@
+"""Who is whose parent, where a rank is reached, and how healthy each subtree is. Pure."""
