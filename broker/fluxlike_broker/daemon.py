@@ -8,7 +8,7 @@ import logging
 import os
 import secrets
 import signal
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from fluxlike.clock import SystemClock
 from fluxlike.errors import FluxlikeError, HostUnreachable
@@ -38,6 +38,8 @@ class Broker(OverlayEvents):
         self.started = self.phase_since = self.clock.now()
         self.phase = Phase.JOIN
         self.exit_status = 0
+        self._ready = asyncio.Event()
+        """Jobs of an earlier life are back: clients, children and the executor may come."""
         self._end = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._stop_asked = False
@@ -71,16 +73,19 @@ class Broker(OverlayEvents):
     # -- life -----------------------------------------------------------------------------------------------
 
     async def run(self) -> int:
+        self._loop.set_exception_handler(_log_callback_failure)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self._loop.add_signal_handler(number, self.ask_stop)
         self.overlay.open()
-        await self.door.open()
         async with asyncio.TaskGroup() as group:
             executor = group.create_task(self.agent.link.run(), name="executor")
             heart = group.create_task(self._beat(), name="heartbeat")
             if self.root is not None:
                 await self.root.open()
                 self._advance(Happening.JOINED)
+            await self._ready.wait()
+            if not self._end.is_set():
+                await self.door.open()
             await self._end.wait()
             heart.cancel()
             executor.cancel()
@@ -112,7 +117,6 @@ class Broker(OverlayEvents):
         self._advance(happening)
 
     def _enter_init(self) -> None:
-        self.agent.attached()
         if self.root is None:
             self._advance(Happening.READY)
             self._advance(Happening.QUORUM_FULL)
@@ -120,7 +124,10 @@ class Broker(OverlayEvents):
             self.root.initialise()
 
     def _enter_quorum(self) -> None:
+        self._ready.set()
+        self.agent.attached()
         if self.root is not None:
+            self.overlay.accept_children()
             self.root.check_quorum()
 
     def _enter_run(self) -> None:
@@ -145,6 +152,7 @@ class Broker(OverlayEvents):
         self.agent.link.send("exit")
         self.agent.link.stop()
         self._end.set()
+        self._ready.set()
 
     _enter: ClassVar = {
         Phase.INIT: _enter_init,
@@ -224,3 +232,8 @@ class Broker(OverlayEvents):
         log.error("rank %s refused us: %s", self.overlay.parent, reason)
         self.exit_status = 1
         self._advance(Happening.PANIC)
+
+
+def _log_callback_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A callback of the loop failed: a bug, but the other jobs must not suffer from it."""
+    log.error("%s", context.get("message"), exc_info=context.get("exception"))

@@ -67,7 +67,8 @@ class Overlay:
         self._up: Link | None = None
         self._ancestor = 0
         """Index into boot.ancestors of the one we hang on, or try."""
-        self.attached = boot.rank == 0
+        self.attached = False
+        """Whether children may attach to us: the root once it is ready, others once they hang on a parent."""
         self._closing = False
         self._heard = self._loop.time()
         self._unattached_since: float | None = None
@@ -96,6 +97,16 @@ class Overlay:
         if self._zap is not None:
             self._zap.close()
         self._context.term()
+
+    def accept_children(self) -> None:
+        """The root is ready: let in whoever has been waiting."""
+        self.attached = True
+        self._call_waiting()
+
+    def _call_waiting(self) -> None:
+        for uuid in self._waiting:
+            self._control_down(uuid, "who")
+        self._waiting.clear()
 
     # -- upwards --------------------------------------------------------------------------------------------
 
@@ -176,9 +187,7 @@ class Overlay:
         self._parent_uuid = body["uuid"]
         if news:
             self._set_root(body["root"])
-        for uuid in self._waiting:
-            self._control_down(uuid, "who")
-        self._waiting.clear()
+        self._call_waiting()
 
     def _set_root(self, root: Uuid) -> None:
         if root != self.root:

@@ -1,1 +1,1 @@
-"""The small program that alone touches user processes: standard library and msgpack, nothing else (docs/rfc/003)."""
+"""The small program that alone touches user processes (docs/rfc/003). Standard library and msgpack only."""

@@ -27,7 +27,7 @@ def make(base: str, name: str) -> str:
 
 
 def remove(path: str) -> Iterator[None] | None:
-    """Removes the directory at once if it is empty; else answers the rest of the work, to be done in steps."""
+    """Removes the directory at once if it is empty; else answers the rest of the work, in steps."""
     try:
         os.rmdir(path)
     except FileNotFoundError:

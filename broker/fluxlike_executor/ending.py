@@ -11,7 +11,7 @@ from fluxlike_executor.loop import Loop
 from fluxlike_executor.strays import kill_all_descendants
 
 GRACE = 1.0
-"""Seconds between SIGTERM and SIGKILL, if the kill timeout is not shorter: whoever asks for the end is waiting."""
+"""Seconds between SIGTERM and SIGKILL, or the kill timeout if that is shorter: someone is waiting for the end."""
 
 LAST_WORDS = 2.0
 """Seconds for the broker to make room for output that is still in the pipes of ended tasks."""

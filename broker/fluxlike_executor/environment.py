@@ -1,6 +1,6 @@
 """The environment of a task (J18): the job's own, plus what tells the task who it is. Pure.
 
-`FLUX_URI`, `FLUX_KVS_NAMESPACE` and `PMI_*` are never set here: a program that finds them would try to talk to a Flux.
+`FLUX_URI`, `FLUX_KVS_NAMESPACE` and `PMI_*` are never set here: who finds them would try to talk to a Flux.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from fluxlike_executor.instance import Instance
 from fluxlike_executor.job import Job
-from fluxlike_executor.jobid import f58
 from fluxlike_executor.spec import Spec, encoded
 from fluxlike_executor.templates import job_tags, node_tags, render
 
@@ -17,14 +16,13 @@ Environment = dict[bytes, bytes]
 
 
 def job_environment(job: Job, spec: Spec, instance: Instance) -> Environment:
-    """What all tasks of the job on this node have in common. A transient command is no job and is told of none."""
+    """What all tasks of the job on this node share. A transient command is no job, and is told of none."""
     environment = spec.environment.copy()
-    environment[b"FLUXLIKE_URI"] = encoded(instance.uri)
+    environment[b"FLUXLIKE_URI"] = instance.uri_bytes
     if job.transient:
         return environment
-    text = f58(job.id)
-    environment[b"FLUX_JOB_ID"] = encoded(text)
-    environment[b"FLUX_JOB_ID_PATH"] = encoded(f"{instance.id_path.rstrip('/')}/{text}")
+    environment[b"FLUX_JOB_ID"] = job.name
+    environment[b"FLUX_JOB_ID_PATH"] = instance.id_path + job.name
     environment[b"FLUX_JOB_SIZE"] = b"%d" % job.ntasks
     environment[b"FLUX_JOB_NNODES"] = b"%d" % job.nnodes
     environment[b"FLUX_JOB_TMPDIR"] = encoded(job.directory)

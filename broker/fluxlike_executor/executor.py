@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from fluxlike_executor.clock import wall
+from fluxlike_executor.clock import monotonic, wall
 from fluxlike_executor.directory import Removals
 from fluxlike_executor.instance import Instance
 from fluxlike_executor.job import Job, Key, State, check_row
@@ -22,8 +22,8 @@ from fluxlike_executor.spawn import StartError
 from fluxlike_executor.spec import SpecCache
 from fluxlike_executor.strays import Strays
 
-LAUNCHES_PER_PASS = 16
-"""Between two batches the loop reads output, reaps and answers: a start of a thousand jobs must not deafen it."""
+LAUNCHING = 0.005
+"""Seconds of launching at a stretch. In between the loop reads, reaps and answers: many starts must not deafen it."""
 
 
 class Executor:
@@ -47,10 +47,10 @@ class Executor:
     def introduce(self, instance: Instance) -> None:
         """Each broker's own word counts from here on, also for jobs that an earlier one started."""
         self.instance = instance
-        self._strays.uri = instance.uri.encode("utf-8", "surrogateescape")
+        self._strays.uri = instance.uri_bytes
 
     def start(self, specs: dict[Any, Any], rows: list[Any]) -> None:
-        """A job that is known in this attempt is left as it is. Raises ProtocolError before anything is started."""
+        """A job that is known in this attempt is left as it is. Raises ProtocolError before any is started."""
         self._specs.learn(specs)
         for row in rows:
             check_row(row)
@@ -96,8 +96,8 @@ class Executor:
                 self._tasks_gone(job)
 
     def _present(self, rows: list[tuple[int, int, int]]) -> Iterator[tuple[Job, int]]:
-        """Jobs with tasks, and the third field. One that still waits for its launch is launched first, so that what
-        was sent after its start reaches it."""
+        """Jobs with tasks, and the third field. One that still waits for its launch is launched first: what was
+        sent after its start is to reach it."""
         for number, attempt, field in rows:
             job = self.jobs.get((number, attempt))
             if job is not None and job.state is State.QUEUED:
@@ -117,7 +117,8 @@ class Executor:
         return bool(self._queue or self._removals)
 
     def _launch_some(self) -> None:
-        for _ in range(min(len(self._queue), LAUNCHES_PER_PASS)):
+        until = monotonic() + LAUNCHING
+        while self._queue and monotonic() < until:
             job = self._queue.popleft()
             if job.state is State.QUEUED:
                 self._launch(job)
@@ -220,7 +221,7 @@ class Executor:
         return any(job.state is State.DRAINING for job in self.jobs.values())
 
     def close(self) -> None:
-        """All tasks are gone. What is still in their pipes is given up, their directories are not left behind."""
+        """All tasks are gone. What is still in their pipes is given up; their directories are not left."""
         for job in list(self.jobs.values()):
             if job.state is State.DRAINING:
                 for pipe in job.outputs:

@@ -6,7 +6,7 @@ import os
 
 from fluxlike_executor.spec import encoded
 
-# Without O_NONBLOCK the opening of a named pipe would wait for its other end, and every job of this node with it.
+# Without O_NONBLOCK the opening of a named pipe would wait for its other end, and every job here with it.
 _COMMON = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 
 
@@ -21,7 +21,7 @@ def open_input(path: str) -> int:
 
 
 class OutputFiles:
-    """Each path is opened, and truncated, at most once per job: tasks that render to one path share the description."""
+    """Each path is opened, and truncated, at most once per job; tasks that render to the same path share it."""
 
     __slots__ = ("_open",)
 

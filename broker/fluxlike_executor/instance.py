@@ -10,7 +10,7 @@ PROTOCOL = 1
 
 
 class Instance:
-    __slots__ = ("host", "id_path", "kill_timeout", "orphan_timeout", "rank", "tmpdir", "uri")
+    __slots__ = ("host", "id_path", "kill_timeout", "orphan_timeout", "rank", "tmpdir", "uri", "uri_bytes")
 
     def __init__(self, fields: Any) -> None:
         """Raises ProtocolError for a greeting that is not one, or of another protocol."""
@@ -22,8 +22,10 @@ class Instance:
         self.tmpdir: str = _field(fields, "tmpdir", str)
         self.kill_timeout = float(_field(fields, "kill_timeout", (int, float)))
         self.orphan_timeout = float(_field(fields, "orphan_timeout", (int, float)))
-        self.id_path: str = _field(fields, "id_path", str) if "id_path" in fields else ""
-        """Ids of the jobs this instance is nested in, such as `/ƒabc`; empty at the top."""
+        self.uri_bytes = self.uri.encode("utf-8", "surrogateescape")
+        path = _field(fields, "id_path", str) if "id_path" in fields else "/"
+        self.id_path = path.rstrip("/").encode() + b"/"
+        """What comes before a job's id in its FLUX_JOB_ID_PATH: the ids of the jobs the instance is nested in."""
 
     @classmethod
     def unknown(cls, orphan_timeout: float) -> Instance:

@@ -17,7 +17,19 @@ if TYPE_CHECKING:
 Key = tuple[int, int]
 """Job id and attempt."""
 
-ROW_TYPES = (int, int, str, (str, int, type(None)), int, int, int, int, int, str, str)
+ROW_TYPES: tuple[type | tuple[type, ...], ...] = (
+    int,
+    int,
+    str,
+    (str, int, type(None)),
+    int,
+    int,
+    int,
+    int,
+    int,
+    str,
+    str,
+)
 
 
 class State(enum.Enum):
@@ -45,6 +57,7 @@ class Job:
         "inputs",
         "kill_timer",
         "leftovers",
+        "name",
         "nnodes",
         "node",
         "ntasks",
@@ -71,6 +84,8 @@ class Job:
         self.gpus: str
         (self.id, self.attempt, self.digest, cc, self.node, self.nnodes, self.first, self.count) = row[:8]
         self.ntasks, self.cores, self.gpus = row[8:]
+        self.name = f58(self.id).encode() if self.id >= 0 else b"#%d" % self.id
+        """What strays are told apart by; for a job the FLUX_JOB_ID in their environment."""
         self.cc: str | None = None if cc in (None, "") else str(cc)
         self.spec = spec
         self.state = State.QUEUED
@@ -99,17 +114,12 @@ class Job:
         """A command that is no job: gone with the connection it came by."""
         return self.id < 0
 
-    @property
-    def name(self) -> bytes:
-        """What strays are told apart by; for a job the FLUX_JOB_ID in their environment."""
-        return f58(self.id).encode() if self.id >= 0 else b"#%d" % self.id
-
 
 def check_row(row: Any) -> None:
     """Raises ProtocolError for what is not a job row; afterwards its fields may be trusted."""
     if not isinstance(row, list) or len(row) != len(ROW_TYPES):
         raise ProtocolError(f"start: a job row has {len(ROW_TYPES)} fields")
-    if not all(map(isinstance, row, ROW_TYPES)):
+    if not all(isinstance(field, kind) for field, kind in zip(row, ROW_TYPES, strict=True)):
         raise ProtocolError(f"start: wrong type in the row of job {row[0]!r}")
     if row[7] < 1 or row[6] < 0:
         raise ProtocolError(f"start: job {row[0]} has no tasks here")

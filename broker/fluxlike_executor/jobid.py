@@ -18,11 +18,6 @@ def f58(number: int) -> str:
     return "ƒ" + base58(number)
 
 
-def f58_ascii(number: int) -> str:
-    """The same id for places that want plain letters, such as file names."""
-    return "f" + base58(number)
-
-
 def dothex(number: int) -> str:
     text = f"{number:016x}"
     return ".".join(text[at : at + 4] for at in range(0, 16, 4))

@@ -1,4 +1,4 @@
-"""Signals to the tasks of a job, and the kill sequence: a signal now, SIGKILL later, again and again with growing waits."""
+"""Signals to the tasks of a job, and the kill sequence: a signal now, SIGKILL later, repeated with growing waits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fluxlike_executor.loop import Loop
 
 LONGEST_WAIT = 300.0
 SHORTEST_WAIT = 0.1
-"""Seconds between two SIGKILLs. One is enough unless the process hangs in the kernel, where more only cost."""
+"""Seconds between two SIGKILLs. One is enough unless the process hangs in the kernel; more only cost."""
 
 
 def next_wait(wait: float) -> float:
@@ -28,8 +28,8 @@ def signal_group(group: int, signum: int) -> bool:
 
 
 def signal_orphaned_group(group: int, signum: int) -> None:
-    """For a group whose leader was reaped some time ago. The number stays taken while the group has members, so a
-    process that carries it now is a stranger's, and the group is gone."""
+    """For a group whose leader was reaped some time ago. Its number stays taken while the group has members: if a
+    process carries it now, that is a stranger, and the group is gone."""
     try:
         os.kill(group, 0)
     except ProcessLookupError:

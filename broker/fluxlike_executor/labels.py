@@ -24,5 +24,5 @@ class Labeler:
         return b"".join(self._label + line + b"\n" for line in lines)
 
     def end(self) -> bytes:
-        """The last line, if it lacked its newline; it gets one, so that the next task's line begins a line."""
+        """The last line, if it lacked its newline. It gets one: another task's line may follow."""
         return self.feed(b"\n") if self._partial else b""

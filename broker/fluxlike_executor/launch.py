@@ -8,7 +8,6 @@ from fluxlike_executor import directory
 from fluxlike_executor.environment import Environment, job_environment, render_values, set_task, tags_of
 from fluxlike_executor.instance import Instance
 from fluxlike_executor.job import Job
-from fluxlike_executor.jobid import f58_ascii
 from fluxlike_executor.plumbing import JobStreams, Plumbing
 from fluxlike_executor.spawn import NOT_POSSIBLE, Spawner, StartError, refusal
 from fluxlike_executor.spec import Spec, encoded
@@ -84,7 +83,7 @@ def _arguments(spec: Spec, tags: dict[str, str]) -> list[bytes]:
 
 
 def _make_directory(job: Job, instance: Instance) -> str:
-    name = f58_ascii(job.id)
+    name = "f" + job.name.decode()[1:]  # plain letters for a file name
     try:
         return directory.make(instance.tmpdir, name)
     except (OSError, ValueError) as error:

@@ -7,7 +7,7 @@ import os
 
 
 def acquire(path: str) -> int | None:
-    """The descriptor that holds the lock, this process's id written in the file; None when another holds it."""
+    """The descriptor that holds the lock, this process's id in the file; None when another has it."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

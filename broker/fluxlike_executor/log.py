@@ -1,4 +1,4 @@
-"""One line on standard error per thing that someone may want to know. No logging package: it would cost a megabyte."""
+"""One line on standard error per thing worth knowing. No logging package: it would cost a megabyte."""
 
 from __future__ import annotations
 

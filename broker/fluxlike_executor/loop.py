@@ -1,4 +1,4 @@
-"""The one loop: descriptors, deadlines, and a pass after each batch of events. Sleeps for as long as nothing happens."""
+"""The one loop: descriptors, deadlines, and a pass after each batch of events. Sleeps while nothing happens."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Loop:
         self._handlers[fd] = handler
 
     def forget(self, fd: int) -> None:
-        """Must come before the descriptor is closed: a child that is about to exec may still hold a copy of it,
-        and epoll would go on reporting a number that is no longer ours."""
+        """Must come before the descriptor is closed: a child about to exec may still hold a copy of it, and epoll
+        would go on reporting a number that is no longer ours."""
         if self._handlers.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
@@ -46,16 +46,23 @@ class Loop:
 
     def run(self, each_pass: Callable[[], bool]) -> int:
         """Until `stop`. `each_pass` answers whether it left work that should not wait for an event."""
-        busy = each_pass()
+        busy = True
         while self._code is None:
-            for fd, events in self._epoll.poll(0 if busy else self._patience()):
-                handler = self._handlers.get(fd)
-                if handler is not None:
-                    self._call(fd, handler, events)
-            for callback in self._timers.due(monotonic()):
-                callback()
-            busy = each_pass()
+            try:
+                self._wait(0 if busy else self._patience())
+                busy = True
+                for callback in self._timers.due(monotonic()):
+                    callback()
+                busy = each_pass()
+            except Exception as error:  # noqa: BLE001  one job's surprise must not end the tasks of all others
+                _report(error)
         return self._code
+
+    def _wait(self, patience: float | None) -> None:
+        for fd, events in self._epoll.poll(patience):
+            handler = self._handlers.get(fd)
+            if handler is not None:
+                self._call(fd, handler, events)
 
     def _patience(self) -> float | None:
         deadline = self._timers.next()
@@ -64,9 +71,9 @@ class Loop:
     def _call(self, fd: int, handler: Handler, events: int) -> None:
         try:
             handler(events)
-        except Exception as error:  # noqa: BLE001  one job's surprise must not end the tasks of all others
-            self.forget(fd)  # it would be reported again at once, for ever
-            _report(error)
+        except Exception:
+            self.forget(fd)  # or it would be reported again at once, for ever
+            raise
 
     def close(self) -> None:
         self._epoll.close()

@@ -42,13 +42,11 @@ def main() -> int:
     return serve(options.socket, options.orphan_timeout, parent_fd=options.parent_fd)
 
 
-def serve(
-    socket_path: str, orphan_timeout: float, *, close: Sequence[int] = (), parent_fd: int | None = None
-) -> int:
+def serve(socket_path: str, orphan_timeout: float, *, close: Sequence[int] = (), parent_fd: int | None = None) -> int:
     """Runs the executor in this process until it is told to end or left alone; answers the exit code.
 
-    Fit for a child just forked from a larger program: signal handlers of the parent are dropped, the descriptors in
-    `close` are closed, no other is. On return nothing of any job is left, and the socket is gone.
+    Fit for a child just forked from a larger program, in its main thread: signal handlers of the parent are dropped,
+    the descriptors in `close` are closed and no others. On return nothing of any job is left, nor is the socket.
     """
     for fd in close:
         os.close(fd)
@@ -79,7 +77,7 @@ def _serve(path: str, orphan_timeout: float, parent_fd: int | None) -> int:
     server = Server(loop, listener, executor, ending)
     if parent_fd is not None:
         server.watch_parent(parent_fd)
-    undo = process.on_signals(loop, executor.reap, ending.begin)
+    undo = process.on_signals(loop, child=executor.reap, end=ending.begin)
     # What exists now stays; jobs hold no cycles, so the collector has next to nothing to find.
     gc.collect()
     gc.freeze()

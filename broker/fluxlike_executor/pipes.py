@@ -1,4 +1,4 @@
-"""Pipes between the executor and the tasks: output that is captured, output that is labelled, and standard input."""
+"""Pipes between the executor and the tasks: output, captured or labelled, and standard input."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ CHUNK = 64 << 10
 class OutputPipe:
     """The reading end of a task's stdout or stderr. Subclasses say how much may be taken, and take it."""
 
-    __slots__ = ("_loop", "_remaining", "fd")
+    __slots__ = ("_loop", "_remaining", "_watched", "fd")
 
     def __init__(self, loop: Loop, fd: int) -> None:
         os.set_blocking(fd, False)
         self._loop = loop
         self._remaining = -1
+        self._watched = False
         self.fd = fd
 
     def room(self) -> int:
@@ -37,13 +38,19 @@ class OutputPipe:
 
     def watch(self) -> None:
         """Begin to read, or go on after the window was full. Harmless when repeated."""
-        if self.fd >= 0:
+        if self.fd >= 0 and not self._watched:
             self._loop.watch(self.fd, READ, self._ready)
+            self._watched = True
+
+    def _pause(self) -> None:
+        """The pipe fills up, and the writer waits."""
+        self._loop.forget(self.fd)
+        self._watched = False
 
     def _ready(self, events: int) -> None:
         room = self.room()
         if room <= 0:
-            self._loop.forget(self.fd)  # the pipe fills up and the writer waits
+            self._pause()
             return
         try:
             data = os.read(self.fd, room if room < CHUNK else CHUNK)
@@ -55,25 +62,28 @@ class OutputPipe:
             self.close()
 
     def drain(self) -> bool:
-        """After the last task: take what is in the pipe now, then close. False: the window is full, call again.
+        """After the last task: takes what is in the pipe now, then closes. False: the window is full, call again.
 
         A process that escaped may hold the writing end and go on writing; only what was there counts.
         """
         while self.fd >= 0:
             room = self.room()
             if room <= 0:
-                self._loop.forget(self.fd)
+                self._pause()
                 return False
             try:
                 data = os.read(self.fd, room if room < CHUNK else CHUNK)
             except BlockingIOError:
                 data = b""
-            if data:
-                self.take(data)
-                self._remaining = _waiting(self.fd) if self._remaining < 0 else self._remaining - len(data)
-            if not data or self._remaining <= 0:
+            if not data or self._is_last(data):
                 self.close()
         return True
+
+    def _is_last(self, data: bytes) -> bool:
+        # Counted before it is taken: taking may close the pipe.
+        self._remaining = _waiting(self.fd) if self._remaining < 0 else self._remaining - len(data)
+        self.take(data)
+        return self._remaining <= 0
 
     def close(self) -> None:
         if self.fd >= 0:
@@ -117,18 +127,20 @@ class CapturedPipe(OutputPipe):
 
     def take(self, data: bytes) -> None:
         job = self._job
-        self._outbox.fresh.append([job.id, job.attempt, job.node, *job.window.put(self._task, self._stream, data)])
+        chunk = job.window.put(self._task, self._stream, data)
+        self._outbox.fresh.append([job.id, job.attempt, job.node, *chunk])
 
 
 class LabelledPipe(OutputPipe):
-    """Goes to a file, a label before each line. A file that cannot be written ends the stream, and the job says so."""
+    """Goes to a file, a label before each line. If the file cannot be written the stream ends, and the job says so."""
 
-    __slots__ = ("_file", "_job", "_labeler")
+    __slots__ = ("_file", "_job", "_labeler", "_path")
 
-    def __init__(self, loop: Loop, fd: int, job: Job, task: int, file: int) -> None:
+    def __init__(self, loop: Loop, fd: int, job: Job, task: int, file: int, path: str) -> None:
         super().__init__(loop, fd)
         self._job = job
         self._file = file
+        self._path = path
         self._labeler = Labeler(task)
 
     def room(self) -> int:
@@ -142,8 +154,8 @@ class LabelledPipe(OutputPipe):
             while text:
                 text = text[os.write(self._file, text) :]
         except OSError as error:
-            self._job.error = self._job.error or f"output file: {error.strerror}"
-            warn(f"job {self._job.id}: output file: {error.strerror}")
+            self._job.error = self._job.error or f"{self._path}: {error.strerror}"
+            warn(f"job {self._job.id}: {self._path}: {error.strerror}")
             super().close()
 
     def close(self) -> None:
@@ -153,7 +165,7 @@ class LabelledPipe(OutputPipe):
 
 
 class InputPipe:
-    """The writing end of a task's stdin. What the pipe does not take now is queued; a task that is gone takes nothing."""
+    """The writing end of a task's stdin. What the pipe does not take now is queued; a task that is gone takes none."""
 
     __slots__ = ("_ended", "_fd", "_loop", "_queue")
 

@@ -25,8 +25,8 @@ class Plumbing:
 
 
 class JobStreams:
-    """Makes the streams of one job's tasks. The executor's ends go into the job; the tasks' ends are handed out and
-    closed here after each spawn."""
+    """Makes the streams of one job's tasks. The executor's ends go into the job; the tasks' ends are handed out,
+    and closed here after each spawn."""
 
     __slots__ = ("_common", "_files", "_given", "_job", "_spec", "_tags")
 
@@ -85,18 +85,18 @@ class JobStreams:
             self._given.append(write)
             job.outputs.append(CapturedPipe(common.loop, read, job, rank, stream, common.outbox))
             return write
-        file = self._file(template, spread)
+        path = render(template, self._tags)
+        file = self._file(path, spread)
         if not self._spec.label:
             return file
         read, write = self._pipe()
         self._given.append(write)
-        job.outputs.append(LabelledPipe(common.loop, read, job, rank, file))
+        job.outputs.append(LabelledPipe(common.loop, read, job, rank, file, path))
         return write
 
-    def _file(self, template: str, spread: bool) -> int:
-        # Nodes may share the file. Then only the first may empty it, or each would wipe out what another wrote.
+    def _file(self, path: str, spread: bool) -> int:
+        # Nodes may share the file. Then only the first may empty it, or each wipes out what another wrote.
         append = self._spec.append or not (spread or self._job.node == 0)
-        path = render(template, self._tags)
         try:
             return self._files.open(path, append)
         except (OSError, ValueError) as error:

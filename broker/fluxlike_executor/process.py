@@ -49,20 +49,23 @@ def become_subreaper() -> None:
 
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
-        warn(f"prctl: {os.strerror(ctypes.get_errno())}; processes that leave their session will not be found")
+        warn(f"not a sub-reaper, so strays will not be found: {os.strerror(ctypes.get_errno())}")
 
 
 def _noop(signum: int, frame: object) -> None:
     """Python needs a handler, or the wake-up byte is not written."""
 
 
-def on_signals(loop: Loop, child: Callable[[], None], end: Callable[[], None]) -> Callable[[], None]:
+def on_signals(loop: Loop, child: Callable[[], object], end: Callable[[], None]) -> Callable[[], None]:
     """SIGCHLD and the requests to end arrive as events of the loop. Answers the function that undoes it."""
     read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     endings = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT}
 
     def wake(events: int) -> None:
-        signums = os.read(read, 4096)
+        try:
+            signums = os.read(read, 4096)
+        except BlockingIOError:
+            return
         if not endings.isdisjoint(signums):
             end()
         child()

@@ -21,9 +21,12 @@ from fluxlike_executor.timers import Timer
 from fluxlike_executor.wire import ProtocolError, frame
 
 OUTPUT_FRAME = 1 << 20
-"""Bytes of output in one frame, about: far below the limit of a frame, large enough for its cost not to count."""
+"""Bytes of output in one frame, about: far below the limit, and large enough for its cost not to count."""
 
 RESULT_ROWS = 4096
+
+ACCEPT_PAUSE = 0.1
+"""Seconds until accepting is tried again after it failed."""
 
 Rows = Iterable[list[Any]]
 
@@ -50,7 +53,7 @@ class Server:
             "exit": lambda message: ending.begin(),
         }
         listener.setblocking(False)
-        loop.watch(listener.fileno(), READ, self._accept)
+        self._listen()
         self._without_broker()
 
     def watch_parent(self, fd: int) -> None:
@@ -64,6 +67,8 @@ class Server:
         if self._current is not None:
             self._send_fresh(self._current)
             self._current.flush()
+        else:
+            self._discard_fresh()
         return busy
 
     def close(self) -> None:
@@ -76,10 +81,18 @@ class Server:
 
     # Connections
 
+    def _listen(self) -> None:
+        self._loop.watch(self._listener.fileno(), READ, self._accept)
+
     def _accept(self, events: int) -> None:
         try:
             stream, _ = self._listener.accept()
         except BlockingIOError:
+            return
+        except OSError as error:  # out of descriptors, mostly; asking again at once would only spin
+            warn(f"accept: {error.strerror}")
+            self._loop.forget(self._listener.fileno())
+            self._loop.after(ACCEPT_PAUSE, self._listen)
             return
         connection = Connection(self._loop, stream)
         if not connection.peer_is_own_user():
@@ -162,22 +175,26 @@ class Server:
         self._forget_parent()
         self._waiting.discard(connection)
         self._current = connection
-        # What was meant for the old connection is part of what the new one is sent anyway.
-        self._executor.outbox.take_fresh()
-        self._executor.results.take_fresh()
+        self._discard_fresh()
 
     def _welcome(self, connection: Connection) -> None:
         jobs = [job for job in self._executor.jobs.values() if not job.transient]
         held = [[j.id, j.attempt, "finished" if j.state is State.FINISHED else "running"] for j in jobs]
         about = {"epoch": self._epoch, "pid": os.getpid(), "protocol": PROTOCOL, "jobs": held}
         connection.send(frame(["welcome", about]))
-        _send_output(connection, ([j.id, j.attempt, j.node, *chunk] for j in jobs for chunk in j.window.unacked()))
+        kept = ([j.id, j.attempt, j.node, *chunk] for j in jobs for chunk in j.window.unacked())
+        _send_output(connection, kept)
         _send_results(connection, list(self._executor.results.unacked()))
 
     def _start(self, message: list[Any]) -> None:
         specs, rows = messages.start(message)
         if not self._ending.begun:
             self._executor.start(specs, rows)
+
+    def _discard_fresh(self) -> None:
+        """It is kept until acknowledged, and so among what the next connection is sent first."""
+        self._executor.outbox.take_fresh()
+        self._executor.results.take_fresh()
 
     def _send_fresh(self, connection: Connection) -> None:
         """Output before results: a finish is never seen before the last byte."""

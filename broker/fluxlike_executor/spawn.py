@@ -14,8 +14,12 @@ from fluxlike_executor.spec import Spec
 NOT_FOUND = 127 << 8
 NOT_POSSIBLE = 126 << 8
 
-# The executor ignores SIGPIPE and may have been started by something that ignores more; a task must see none of it.
+# The executor ignores SIGPIPE, and whatever started it may ignore more; a task must see none of that.
 _DEFAULT_SIGNALS = tuple(s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP))
+
+
+Descriptors = tuple[int, int, int]
+"""What a task gets as its standard input, output and error."""
 
 
 class StartError(Exception):
@@ -34,8 +38,8 @@ def refusal(error: OSError | ValueError, what: str) -> StartError:
 
 
 def find(word: bytes, search_path: list[bytes]) -> bytes:
-    """The program's file by the job's own PATH. Raises FileNotFoundError, or PermissionError if there is only a
-    file that may not be run."""
+    """The program's file by the job's own PATH. Raises FileNotFoundError, or PermissionError if all there is may
+    not be run."""
     problem = errno.ENOENT
     for directory in search_path:
         path = directory + b"/" + word if directory else word
@@ -57,13 +61,14 @@ class Spawner:
     __slots__ = ("_for_tasks", "_own")
 
     def __init__(self) -> None:
-        """Descriptors are what many tasks use up: take all that may be had, but let tasks start with the usual limit."""
+        """Many tasks use up many descriptors: takes all that may be had, but tasks keep the limit found here."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._for_tasks = (soft, hard)
         self._own = (hard, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, self._own)
+        if soft != hard:
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._own)
 
-    def start(self, spec: Spec, argv: list[bytes], environment: Environment, fds: tuple[int, int, int]) -> int:
+    def start(self, spec: Spec, argv: list[bytes], environment: Environment, fds: Descriptors) -> int:
         """Answers the process id. Raises StartError."""
         if not argv:
             raise StartError(NOT_POSSIBLE, "the command is empty")
@@ -74,7 +79,7 @@ class Spawner:
         except (OSError, ValueError) as error:
             raise refusal(error, _text(argv[0])) from None
 
-    def _start(self, spec: Spec, argv: list[bytes], environment: Environment, fds: tuple[int, int, int]) -> int:
+    def _start(self, spec: Spec, argv: list[bytes], environment: Environment, fds: Descriptors) -> int:
         word = argv[0]
         if b"/" in word:
             return self._spawn(word, argv, environment, fds)
@@ -89,7 +94,7 @@ class Spawner:
             spec.program = path
         return pid
 
-    def _spawn(self, path: bytes, argv: list[bytes], environment: Environment, fds: tuple[int, int, int]) -> int:
+    def _spawn(self, path: bytes, argv: list[bytes], environment: Environment, fds: Descriptors) -> int:
         actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(fds)]
         if self._for_tasks == self._own:
             return _posix_spawn(path, argv, environment, actions)
@@ -100,9 +105,7 @@ class Spawner:
             resource.setrlimit(resource.RLIMIT_NOFILE, self._own)
 
 
-def _posix_spawn(
-    path: bytes, argv: list[bytes], environment: Environment, actions: list[tuple[int, int, int]]
-) -> int:
+def _posix_spawn(path: bytes, argv: list[bytes], environment: Environment, actions: list[tuple[int, int, int]]) -> int:
     try:
         return os.posix_spawn(
             path,

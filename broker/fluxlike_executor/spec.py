@@ -1,4 +1,4 @@
-"""What a job's tasks are to run, prepared once per digest so that a thousand jobs of one spec share the work."""
+"""What a job's tasks are to run, prepared once per digest: a thousand jobs of one spec share the work."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Descendants of tasks that left their process group. As sub-reaper the executor inherits them; here it tells whose they
-are, and ends those whose job is over."""
+"""Descendants of tasks that left their process group. The executor inherits them as sub-reaper; here it tells whose
+they are, and ends those whose job is over."""
 
 from __future__ import annotations
 
@@ -38,11 +38,24 @@ def _read(path: str) -> bytes:
 
 def children(pid: int) -> list[int]:
     """Of all its threads."""
+    if not os.path.exists(_CHILDREN.format(os.getpid(), os.getpid())):
+        return _children_by_parent(pid)
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return []
     return [int(word) for thread in threads for word in _read(_CHILDREN.format(pid, thread)).split()]
+
+
+def _children_by_parent(pid: int) -> list[int]:
+    """The slow way, for kernels built without the list of children."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [child for child in pids if _parent(child) == pid]
+
+
+def _parent(pid: int) -> int:
+    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return int(fields[1]) if fields else 0
 
 
 def kill_tree(pid: int) -> None:
@@ -77,7 +90,8 @@ class Strays:
     def __init__(self, loop: Loop, tasks: Mapping[int, tuple[Job, int]]) -> None:
         """`tasks` are the executor's own: the process of each running task, its job and index."""
         pid = os.getpid()
-        self._own = _CHILDREN.format(pid, pid)
+        own = _CHILDREN.format(pid, pid)
+        self._own = own if os.path.exists(own) else ""
         self._loop = loop
         self._tasks = tasks
         self._owners: dict[int, bytes] = {}
@@ -99,7 +113,8 @@ class Strays:
     def _end_ownerless(self) -> None:
         self._timer = None
         self._sought = monotonic()
-        pids = [pid for pid in map(int, _read(self._own).split()) if pid not in self._tasks]
+        found = map(int, _read(self._own).split()) if self._own else _children_by_parent(os.getpid())
+        pids = [pid for pid in found if pid not in self._tasks]
         if pids:
             sessions = {pid: job.name for pid, (job, _) in self._tasks.items()}
             self._judge(pids, sessions, set(sessions.values()))
@@ -109,7 +124,8 @@ class Strays:
         for pid in pids:
             owner = self._owners.get(pid)
             if owner is None:
-                owner = self._owners[pid] = _session_owner(pid, sessions) or _job_in_environment(pid, self.uri)
+                owner = _session_owner(pid, sessions) or _job_in_environment(pid, self.uri)
+                self._owners[pid] = owner
             if owner not in live and (owner or not live):
                 kill_tree(pid)
 

@@ -1,6 +1,6 @@
 """Tags in arguments, environment values and file names: `{{task.id}}` and its kin (J28), and `{cc}`.
 
-A tag without a value stays in the text as it was written, so that programs which use braces themselves go unharmed.
+A tag without a value stays in the text as it was written: programs that use braces themselves go unharmed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a job has written and nobody has made safe yet: the output window. Pure.
 
-All tasks and both streams of a job on this node share one row of offsets, so that one number acknowledges all of it.
+All tasks and both streams of a job on this node share one row of offsets: one number acknowledges all of it.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Iterator
 
 WINDOW = 256 << 10
-"""Bytes that may be unacknowledged per job. Larger than any burst of a line-wise program; small enough to keep."""
+"""Bytes that may be unacknowledged per job. Enough for bursts, and little enough to keep in memory."""
 
 Chunk = tuple[int, int, str, bytes]
 """Offset, task, stream, data."""
 
 
 class OutputWindow:
-    """Never drops a byte that was put in before it is acknowledged; the caller must not put in more than `room`."""
+    """Keeps every byte until it is acknowledged; the caller must not put in more than there is room for."""
 
     __slots__ = ("_chunks", "_size", "acked", "end")
 
@@ -37,7 +37,7 @@ class OutputWindow:
         return chunk
 
     def ack(self, offset: int) -> bool:
-        """Everything below the offset is safe. An old or an impossible offset changes nothing. True: room was made."""
+        """Everything below the offset is safe. True: that was news. An impossible offset changes nothing."""
         if not self.acked < offset <= self.end:
             return False
         self.acked = offset

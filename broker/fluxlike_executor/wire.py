@@ -42,7 +42,7 @@ class FrameReader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[list[Any]]:
-        """Raises ProtocolError for what cannot be a message; the stream is then out of step and must be closed."""
+        """Raises ProtocolError for what cannot be a message; the stream is then out of step, to be closed."""
         buffer = self._buffer
         buffer += data
         messages: list[list[Any]] = []

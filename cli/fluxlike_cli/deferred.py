@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from importlib.util import find_spec, module_from_spec
+from importlib.machinery import PathFinder
 from threading import RLock
 from types import ModuleType
 
@@ -49,9 +49,13 @@ def defer(names: Iterable[str]) -> None:
     for name in names:
         if name in sys.modules:
             continue
-        spec = find_spec(name)
+        spec = PathFinder.find_spec(name)
         if spec is None or spec.loader is None:
             continue
-        module = module_from_spec(spec)
-        module.__class__ = DeferredModule
+        # As importlib.util.module_from_spec does it, whose import would cost more than a stand-in saves.
+        module = DeferredModule(name)
+        module.__spec__ = spec
+        module.__loader__ = spec.loader
+        module.__package__ = spec.parent
+        module.__file__ = spec.origin
         sys.modules[name] = module

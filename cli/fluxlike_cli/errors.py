@@ -41,7 +41,8 @@ def report(error: BaseException) -> None:
         parts = (error.filename, error.strerror or str(error))
         complain(": ".join(str(part) for part in parts if part))
     elif isinstance(error, FluxlikeError):
-        complain(str(error))
+        for text in (str(error), *getattr(error, "__notes__", ())):
+            complain(text)
 
 
 def complain(text: str) -> None:

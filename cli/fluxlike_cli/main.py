@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
 
 from fluxlike_cli.deferred import defer
 
@@ -45,9 +48,14 @@ Examples:
 
 `fluxlike COMMAND --help` tells more about each."""
 
-# click imports these for corners that few commands reach (dates and uuids as option types, docstrings of
-# commands in --help), and they are a third of its import time, which is most of a short command's.
-SELDOM_USED = ("inspect", "uuid", "datetime", "platform", "gettext")
+# click imports these for corners that few command lines reach: tidying docstrings for --help, options that
+# are uuids. With what they import in turn they are a quarter of click's import time, and that is most of a
+# short command's.
+SELDOM_USED = ("inspect", "uuid")
+
+# Objects. Imports make tens of thousands, all of which stay; looking through them for garbage again and again
+# took a tenth of a short command. One that stays with a job still has its garbage collected.
+COLLECT_AFTER = 100_000
 
 
 def program() -> click.Group:
@@ -89,9 +97,20 @@ def program() -> click.Group:
     )
 
 
-def main() -> None:
+def main() -> NoReturn:
+    gc.set_threshold(COLLECT_AFTER)
     defer(SELDOM_USED)
-    sys.exit(run(sys.argv[1:]))
+    _open_streams()
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while the parts that would answer it were being imported
+        code = 130
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    # Taking the interpreter apart module by module takes as long as starting it. There is nothing left to lose:
+    # output is flushed, no thread runs, and sockets close with the process.
+    os._exit(code)
 
 
 def run(args: list[str]) -> int:
@@ -99,10 +118,27 @@ def run(args: list[str]) -> int:
     from fluxlike_cli.errors import EXPECTED, exit_code, report
 
     try:
-        result = program().main(args, prog_name="fluxlike", standalone_mode=False)
-        # Here and not at interpreter exit, where a closed pipe could not be answered any more.
+        code = _invoke(args)
+        # Before the end, where a reader that is gone could not be answered any more.
         sys.stdout.flush()
     except EXPECTED as error:
         report(error)
         return exit_code(error)
+    return code
+
+
+def _invoke(args: list[str]) -> int:
+    """The status that the command gives, by returning it or by leaving with it."""
+    result: object
+    try:
+        result = program().main(args, prog_name="fluxlike", standalone_mode=False)
+    except SystemExit as leave:
+        result = leave.code
     return result if isinstance(result, int) else 0
+
+
+def _open_streams() -> None:
+    """Python has None for a standard stream that was closed before we were started (`fluxlike jobs >&-`)."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  stays open as long as we run

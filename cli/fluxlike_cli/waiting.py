@@ -52,9 +52,7 @@ def wait_event(client: Client, ids: Sequence[int], name: str) -> None:
             seen = any(event.name == name for event in events)
 
 
-def watch(
-    client: Client, ids: Sequence[int], *, label: bool = False, quiet: bool = False, raw: bool = False
-) -> int:
+def watch(client: Client, ids: Sequence[int], *, label: bool = False, quiet: bool = False, raw: bool = False) -> int:
     """Write the output of all jobs here until all have ended; gives the highest exit code.
 
     With several jobs each line begins with its job's id; with `label` the task's number follows."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -89,37 +89,34 @@ class AsyncClient:
         except TimeoutError:
             return None
 
-    async def call(
-        self, payload: Payload, reply: type[P], *, rank: int = ANY, timeout: float | None = None
-    ) -> P:
+    async def call(self, payload: Payload, reply: type[P], *, rank: int = ANY, timeout: float | None = None) -> P:
         """One request, one answer. Raises TimedOut after `timeout` seconds."""
         return read_reply(await self._ask(payload, None, rank, timeout), reply)
 
-    async def rpc(
-        self, topic: str, body: object = None, *, rank: int = ANY, timeout: float | None = None
-    ) -> Any:
+    async def rpc(self, topic: str, body: object = None, *, rank: int = ANY, timeout: float | None = None) -> Any:
         """As `call`, for a topic without classes: plain maps, lists and scalars out and in."""
         return read_body(await self._ask(topic, body, rank, timeout))
 
     def stream(
         self, payload: Payload, reply: type[P], *, rank: int = ANY, timeout: float | None = None
-    ) -> AsyncIterator[P]:
-        """One request, sent now, and its answers until the last. Leaving it early tells the broker to stop.
+    ) -> AsyncGenerator[P, None]:
+        """One request, sent now, and its answers until the last. Closing it early tells the broker to stop.
 
         `timeout` is for the whole of it, in seconds; TimedOut when it is up."""
-        return self._stream(payload, reply, rank, timeout)
-
-    def _stream(
-        self, payload: Payload, reply: type[P], rank: int, timeout: float | None
-    ) -> AsyncGenerator[P, None]:
         wire = self._wire()
-        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
-        return self._answers(wire, wire.send(payload, rank=rank, stream=True), payload.topic, reply, deadline)
+        deadline = _deadline(timeout)
+        tag = wire.send(payload, rank=rank, stream=True)
+        answers = self._answers(wire, tag, payload.topic, reply, deadline)
+        with suppress(StopIteration):
+            answers.asend(None).send(None)
+        return answers
 
     async def _answers(
         self, wire: Connection, tag: int, topic: str, reply: type[P], deadline: float | None
     ) -> AsyncGenerator[P, None]:
         try:
+            # Taken by `stream`: only a generator that has begun cleans up when it is closed.
+            yield None  # type: ignore[misc]
             while wire.expects(tag):
                 message = await self._next(wire, tag, topic, deadline)
                 if is_end(message):
@@ -130,7 +127,7 @@ class AsyncClient:
 
     async def _ask(self, payload: Payload | str, body: object, rank: int, timeout: float | None) -> Message:
         wire = self._wire()
-        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        deadline = _deadline(timeout)
         topic = payload if isinstance(payload, str) else payload.topic
         tag = wire.send(payload, body, rank=rank)
         try:
@@ -148,9 +145,7 @@ class AsyncClient:
 
     # -- jobs -----------------------------------------------------------------------------------------------
 
-    async def submit(
-        self, jobspec: dict[str, Any] | Jobspec, *, urgency: int = 16, flags: Iterable[str] = ()
-    ) -> int:
+    async def submit(self, jobspec: dict[str, Any] | Jobspec, *, urgency: int = 16, flags: Iterable[str] = ()) -> int:
         """The id of the new job, once it is stored."""
         return requests.only_id(await self.call(requests.submit(jobspec, urgency, flags), Submitted))
 
@@ -220,7 +215,7 @@ class AsyncClient:
 
     async def wait(self, id: int, timeout: float | None = None) -> JobRecord:
         """The job once it is inactive. Raises TimedOut; the job goes on."""
-        async with aclosing(self._stream(requests.wait((id,)), JobEnds, ANY, timeout)) as ends:
+        async with aclosing(self.stream(requests.wait((id,)), JobEnds, timeout=timeout)) as ends:
             async for reply in ends:
                 for record in requests.records(reply):
                     return record
@@ -230,7 +225,7 @@ class AsyncClient:
         """The jobs in the order in which they become inactive. Raises TimedOut, for all of them together."""
         request = requests.wait(ids)
         if request.ids:
-            async with aclosing(self._stream(request, JobEnds, ANY, timeout)) as ends:
+            async with aclosing(self.stream(request, JobEnds, timeout=timeout)) as ends:
                 async for reply in ends:
                     for record in requests.records(reply):
                         yield record
@@ -255,9 +250,12 @@ class AsyncClient:
         """Set it, 0 (hold) to 31 (expedite); returns the old one."""
         return (await self.call(requests.urgency(id, urgency), JobUrgencySet)).old
 
-    async def stdin(
-        self, id: int, data: bytes = b"", *, tasks: Iterable[int] = (), eof: bool = False
-    ) -> None:
+    async def stdin(self, id: int, data: bytes = b"", *, tasks: Iterable[int] = (), eof: bool = False) -> None:
         """Write to the standard input of these tasks, none named: all. Returns when the job has taken it."""
         for request in requests.stdin(id, data, tasks, eof):
             await self.call(request, Payload)
+
+
+def _deadline(timeout: float | None) -> float | None:
+    """In the loop's time."""
+    return None if timeout is None else asyncio.get_running_loop().time() + timeout

@@ -98,22 +98,21 @@ class Client:
 
     def stream(
         self, payload: Payload, reply: type[P], *, rank: int = ANY, timeout: float | None = None
-    ) -> Iterator[P]:
-        """One request, sent now, and its answers until the last. Leaving it early tells the broker to stop.
+    ) -> Generator[P, None, None]:
+        """One request, sent now, and its answers until the last. Closing it early tells the broker to stop.
 
         `timeout` is for the whole of it, in seconds; TimedOut when it is up."""
-        return self._stream(payload, reply, rank, timeout)
-
-    def _stream(
-        self, payload: Payload, reply: type[P], rank: int, timeout: float | None
-    ) -> Generator[P, None, None]:
         deadline = _deadline(timeout)
         tag = self._send(payload, None, rank, True, deadline)
         self._boxes[tag] = []
-        return self._answers(tag, reply, deadline)
+        answers = self._answers(tag, reply, deadline)
+        next(answers)
+        return answers
 
     def _answers(self, tag: int, reply: type[P], deadline: float | None) -> Generator[P, None, None]:
         try:
+            # Taken by `stream`: only a generator that has begun cleans up when it is closed.
+            yield None  # type: ignore[misc]
             while True:
                 message = self._next(tag, deadline)
                 if is_end(message):
@@ -135,9 +134,7 @@ class Client:
 
     # -- the socket -----------------------------------------------------------------------------------------
 
-    def _send(
-        self, payload: Payload | str, body: object, rank: int, stream: bool, deadline: float | None
-    ) -> int:
+    def _send(self, payload: Payload | str, body: object, rank: int, stream: bool, deadline: float | None) -> int:
         self._check_alive()
         tag, data = self._core.request(payload, body, rank=rank, stream=stream)
         self._socket.settimeout(_remaining(deadline))
@@ -209,9 +206,7 @@ class Client:
 
     # -- jobs -----------------------------------------------------------------------------------------------
 
-    def submit(
-        self, jobspec: dict[str, Any] | Jobspec, *, urgency: int = 16, flags: Iterable[str] = ()
-    ) -> int:
+    def submit(self, jobspec: dict[str, Any] | Jobspec, *, urgency: int = 16, flags: Iterable[str] = ()) -> int:
         """The id of the new job, once it is stored."""
         return requests.only_id(self.call(requests.submit(jobspec, urgency, flags), Submitted))
 
@@ -279,7 +274,7 @@ class Client:
 
     def wait(self, id: int, timeout: float | None = None) -> JobRecord:
         """The job once it is inactive. Raises TimedOut; the job goes on."""
-        ends = self._stream(requests.wait((id,)), JobEnds, ANY, timeout)
+        ends = self.stream(requests.wait((id,)), JobEnds, timeout=timeout)
         try:
             for reply in ends:
                 for record in requests.records(reply):
@@ -292,16 +287,14 @@ class Client:
         """The jobs in the order in which they become inactive. Raises TimedOut, for all of them together."""
         request = requests.wait(ids)
         if request.ids:
-            for reply in self._stream(request, JobEnds, ANY, timeout):
+            for reply in self.stream(request, JobEnds, timeout=timeout):
                 yield from requests.records(reply)
 
     def cancel(self, ids: int | Iterable[int], note: str = "") -> list[int]:
         """End jobs, pending or running; eventlogs keep the note. All are tried, then a refusal is raised."""
         return self.raise_exception(ids, "cancel", 0, note)
 
-    def raise_exception(
-        self, ids: int | Iterable[int], type: str, severity: int = 0, note: str = ""
-    ) -> list[int]:
+    def raise_exception(self, ids: int | Iterable[int], type: str, severity: int = 0, note: str = "") -> list[int]:
         """Severity 0 ends the jobs, 1 to 7 only inform. All are tried, then a refusal is raised."""
         request = requests.exception(ids, type, severity, note)
         return requests.touched(self.call(request, JobsTouched)) if request.ids else []

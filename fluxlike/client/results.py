@@ -99,8 +99,6 @@ class JobRecord:
     nodelist: str
     t_submit: float
     t_depend: float
-    t_priority: float
-    t_sched: float
     t_run: float
     t_cleanup: float
     t_inactive: float

@@ -11,20 +11,20 @@ import struct
 from fluxlike.client.uri import HOW_TO_START, socket_path
 from fluxlike.errors import Disconnected, FluxlikeError, PermissionDenied, TimedOut
 
-CONNECT_TIMEOUT = 10
+CONNECT_TIMEOUT = 10.0
 """Seconds. A broker accepts at once; one whose queue of connections stays full this long has stopped."""
 
 _NOBODY_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ECONNREFUSED})
 _NOT_OURS = frozenset({errno.EACCES, errno.EPERM})
 
 
-def connect(uri: str) -> _socket.socket:
+def connect(uri: str, timeout: float = CONNECT_TIMEOUT) -> _socket.socket:
     """A connected socket whose peer runs as our own user. Raises what `refusal` and `check_owner` do."""
     path = socket_path(uri)
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         # Not settimeout: a non-blocking connect to a full queue fails at once instead of waiting its turn.
-        _limit_connect(sock, CONNECT_TIMEOUT)
+        _limit_connect(sock, timeout)
         sock.connect(path)
         _limit_connect(sock, 0)
         check_owner(uri, peer_uid(sock), os.geteuid())
@@ -37,8 +37,10 @@ def connect(uri: str) -> _socket.socket:
     return sock
 
 
-def _limit_connect(sock: _socket.socket, seconds: int) -> None:
-    sock.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDTIMEO, struct.pack("ll", seconds, 0))
+def _limit_connect(sock: _socket.socket, seconds: float) -> None:
+    """0 is no limit."""
+    limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
+    sock.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDTIMEO, limit)
 
 
 def peer_uid(sock: _socket.socket) -> int:
@@ -51,9 +53,7 @@ def peer_uid(sock: _socket.socket) -> int:
 def check_owner(uri: str, owner: int, user: int) -> None:
     """A foreign listener gets nothing from us: what a job inherits holds secrets."""
     if owner != user:
-        raise PermissionDenied(
-            f"{uri} belongs to uid {owner}, not to you: an instance serves its owner alone"
-        )
+        raise PermissionDenied(f"{uri} belongs to uid {owner}, not to you: an instance serves its owner alone")
 
 
 def refusal(uri: str, error: OSError) -> FluxlikeError:
@@ -63,5 +63,5 @@ def refusal(uri: str, error: OSError) -> FluxlikeError:
     if error.errno in _NOT_OURS:
         return PermissionDenied(f"{uri} belongs to another user: an instance serves its owner alone")
     if error.errno == errno.EAGAIN:
-        return TimedOut(f"the instance at {uri} has not taken the connection within {CONNECT_TIMEOUT} s")
+        return TimedOut(f"the instance at {uri} takes no connection: it may be stopped or overloaded")
     return Disconnected(f"cannot connect to {uri}: {error.strerror or error}")

@@ -101,13 +101,13 @@ def check(job: Job, name: str, context: Context | None) -> State:
 
 def _broken_rule(job: Job, name: str, context: Context | None) -> str:
     """What the table of states cannot say."""
+    if not job.seq and name != "submit":
+        return "the first event is submit"
     rule = _RULES.get(name)
     return rule(job, context or {}) if rule is not None else ""
 
 
 _RULES: dict[str, Callable[[Job, Context], str]] = {
-    "submit": lambda job, context: "it was submitted before" if job.seq else "",
-    "validate": lambda job, context: "" if job.seq else "the first event is submit",
     "dependency-remove": lambda job, context: (
         "" if context.get("description") in job.dependencies else "no such dependency"
     ),
@@ -195,6 +195,10 @@ def _free(job: Job, context: Context) -> None:
     job.held = False
 
 
+def _clean(job: Job, context: Context) -> None:
+    job.dependencies = ()  # whatever it still waited for, it does so no longer
+
+
 def _exception(job: Job, context: Context) -> None:
     if context["severity"] == 0 and job.exception is None:
         job.exception = (context["type"], 0, context.get("note", ""))
@@ -211,6 +215,7 @@ _EFFECTS = {
     "start": _start,
     "finish": _finish,
     "free": _free,
+    "clean": _clean,
     "exception": _exception,
 }
 

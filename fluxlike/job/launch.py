@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluxlike.errors import InvalidJobspec
 from fluxlike.jobspec.model import Jobspec
+
+OPTIONS = "attributes.system.shell.options"
 
 
 def executor_spec(spec: Jobspec) -> dict[str, Any]:
-    """The part of a jobspec that travels to the nodes (docs/rfc/003); everything about one job is in its row."""
+    """The part of a jobspec that travels to the nodes (docs/rfc/003); everything about one job is in its row.
+
+    Raises InvalidJobspec for options that are known here and have the wrong shape."""
     options = spec.shell_options
-    output = options.get("output") or {}
+    output = _map(options.get("output"), f"{OPTIONS}.output")
     stdout, stderr = _sink(output, "stdout"), _sink(output, "stderr")
     return {
         "command": list(spec.command),
         "env": {name: value for name, value in spec.environment.items() if value is not None},
         "cwd": spec.cwd or "/",
-        "stdin": str((options.get("input") or {}).get("stdin") or "null"),
+        "stdin": str(_map(options.get("input"), f"{OPTIONS}.input").get("stdin") or "null"),
         "stdout": stdout["path"],
         "stderr": stderr["path"],
         "label": stdout["label"] or stderr["label"],
@@ -26,6 +31,14 @@ def executor_spec(spec: Jobspec) -> dict[str, Any]:
 
 
 def _sink(output: dict[str, Any], stream: str) -> dict[str, Any]:
-    found = output.get(stream) or {}
+    found = _map(output.get(stream), f"{OPTIONS}.output.{stream}")
     path = str(found.get("path") or "")
     return {"path": "" if path in ("kvs", "none") else path, "label": bool(found.get("label"))}
+
+
+def _map(value: object, path: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidJobspec("must be a map", path)
+    return value

@@ -23,7 +23,9 @@ def parse(text: str) -> dict[str, Any]:
     scheme, colon, rest = text.partition(":")
     value, question, query = rest.partition("?")
     if not colon or not value:
-        raise InvalidRequest(f"invalid dependency {fields.shown(text)}: must be SCHEME:VALUE, such as afterok:ƒ2oLkTLb")
+        raise InvalidRequest(
+            f"invalid dependency {fields.shown(text)}: must be SCHEME:VALUE, such as afterok:ƒuZZybuNNy"
+        )
     entry: dict[str, Any] = {"scheme": scheme, "value": _unquoted(value)}
     if question:
         _add_options(entry, query, text)

@@ -51,6 +51,7 @@ NEXT: dict[tuple[Phase, Happening], Phase] = {
 
 HARMLESS: dict[Happening, frozenset[Phase]] = {
     Happening.JOINED: frozenset(Phase) - {Phase.JOIN},  # a re-attach after the parent died
+    Happening.READY: frozenset({Phase.SHUTDOWN, Phase.EXIT}),  # told to stop while the store was being opened
     Happening.QUORUM_FULL: frozenset({Phase.RUN, Phase.CLEANUP, Phase.SHUTDOWN, Phase.EXIT}),
     Happening.STOP: frozenset({Phase.CLEANUP, Phase.SHUTDOWN, Phase.EXIT}),
     Happening.PROGRAM_ENDED: frozenset({Phase.CLEANUP, Phase.SHUTDOWN, Phase.EXIT}),

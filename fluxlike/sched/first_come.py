@@ -37,14 +37,12 @@ class FirstCome:
 
     def check(self, request: Request) -> None:
         if not self._empty.fits(request):
-            raise Unsatisfiable(
-                f"could not run even on an empty machine: {shortage(self._empty, request, EVER)}"
-            )
+            raise Unsatisfiable(f"could not run even on an empty machine: {shortage(self._empty, request, EVER)}")
 
     def enqueue(self, job_id: int, request: Request, priority: int) -> None:
         if job_id in self._held:
             return
-        if False:
+        if job_id == self._blocked:
             self._blocked = None
         self._pending.put(job_id, request, priority)
 
@@ -90,9 +88,7 @@ class FirstCome:
             if ranks is None or node[0] in ranks:
                 self._machine.free(node)
         if kept:
-            self._held[job_id] = Allocation(
-                tuple(node for node, _ in kept), tuple(slots for _, slots in kept)
-            )
+            self._held[job_id] = Allocation(tuple(node for node, _ in kept), tuple(slots for _, slots in kept))
         else:
             del self._held[job_id]
         self._blocked = None

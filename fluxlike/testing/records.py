@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-STATE_TIMES = ("t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup", "t_inactive")
+STATE_TIMES = ("t_submit", "t_depend", "t_run", "t_cleanup", "t_inactive")
 
 
 def job_record(id: int, **fields: Any) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def pending_record(id: int, **fields: Any) -> dict[str, Any]:
         "t_cleanup": 0.0,
         "t_inactive": 0.0,
         "status": -1,
-        "returncode": -1,
+        "returncode": -128,
         "reason": "waits for cores",
     }
     return job_record(id, **waiting | fields)

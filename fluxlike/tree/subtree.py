@@ -34,13 +34,16 @@ class Subtree:
         self._via: dict[int, Uuid] = {}
 
     def attach(self, uuid: Uuid, rank: int, members: Members, now: float) -> set[int]:
-        """A child says hello with all it carries. Returns the ranks whose earlier self is thereby gone."""
-        replaced = self.announce_replacements(members)
-        for old in [u for u, child in self.children.items() if child.rank == rank and u != uuid]:
-            self.detach(old)
+        """A child says hello with all it carries. Returns the ranks whose earlier self is thereby gone.
+
+        Among them may be ranks that are not members: what hung on the child before, or on its own earlier life,
+        and is not carried any more."""
+        gone = self.announce_replacements(members)
+        for old in [u for u, child in self.children.items() if child.rank == rank or u == uuid]:
+            gone |= self.detach(old) - members.keys()
         self.children[uuid] = Child(rank, now)
         self.announce(uuid, members)
-        return replaced
+        return gone
 
     def announce_replacements(self, members: Members) -> set[int]:
         known = self.members()

@@ -143,7 +143,7 @@ class Worker:
         reason = self._reason(error)
         answer: Exception = StoreUnavailable(reason)
         if self._database is not None:
-            pass
+            _quietly(self._database.drop)
         if isinstance(error, FluxlikeError):
             answer = type(error)(reason)
         return Result(work.batch, reason, [partial(callback, answer) for _, callback in work.queries])

@@ -71,9 +71,7 @@ def _show_json(touched: JobsTouched, dry_run: bool) -> None:
     from fluxlike_cli.output.json import print_json
 
     errors = [{**id_json(number), "code": code, "error": text} for number, code, text in touched.errors]
-    print_json(
-        {"canceled": [id_json(number) for number in touched.ids], "errors": errors, "dry_run": dry_run}
-    )
+    print_json({"canceled": [id_json(number) for number in touched.ids], "errors": errors, "dry_run": dry_run})
 
 
 def _complain(touched: JobsTouched) -> None:

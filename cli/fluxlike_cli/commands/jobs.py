@@ -78,21 +78,15 @@ class JobsCommand(PlainHelp):
 @click.argument("ids", type=job_id, nargs=-1, metavar="[ID]...")
 @option("-a", "all_states", is_flag=True, help="Jobs in all states, not only those that wait or run.")
 @option("-A", "all_users", is_flag=True, help="Jobs of all users, in all states.")
-@option(
-    "-u", "--user", type=user, metavar="USER", help="Jobs of this user; `all` for everybody.  [default: you]"
-)
-@option(
-    "-f", "--filter", "states", type=states, metavar="STATE,...", help="Jobs with these states or results."
-)
+@option("-u", "--user", type=user, metavar="USER", help="Jobs of this user; `all` for everybody.  [default: you]")
+@option("-f", "--filter", "states", type=states, metavar="STATE,...", help="Jobs with these states or results.")
 @option("--name", default="", metavar="NAME", help="Jobs with this name.")
 @option("-q", "--queue", default="", metavar="NAME", help="Jobs in this queue.")
 @option(
     "-c", "--count", type=click.IntRange(min=0), default=1000, metavar="N",
     help="At most N jobs, 0 is all.  [default: 1000]",
 )  # fmt: skip
-@option(
-    "-o", "--format", type=table_format, default="default", metavar="FORMAT", help="What to show of each job."
-)
+@option("-o", "--format", type=table_format, default="default", metavar="FORMAT", help="What to show of each job.")
 @option("-n", "--no-header", is_flag=True, help="No header line.")
 @option("--json", "as_json", is_flag=True, help="All that is known about the jobs, as JSON.")
 @option("--stats", is_flag=True, help="Say first how many jobs there are in each state.")

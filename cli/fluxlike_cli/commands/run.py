@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 import click
@@ -80,7 +79,7 @@ def _input(text: str) -> tuple[str, list[int]]:
 def _stdin_is_null() -> bool:
     """Whether there is nothing to forward: no message for it then."""
     try:
-        ours = os.fstat(sys.__stdin__.fileno() if sys.__stdin__ is not None else 0)
-    except (OSError, ValueError):
-        return True
+        ours = os.fstat(0)
+    except OSError:
+        return True  # closed
     return ours.st_rdev == os.stat(os.devnull).st_rdev

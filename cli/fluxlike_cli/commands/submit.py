@@ -36,9 +36,7 @@ A job gets a copy of the whole environment, changed by --env rules in the order 
 @click.command(cls=OrderedCommand, epilog=EPILOG)
 @submission_options
 @copy_options
-@option(
-    "--wait", "wait_end", is_flag=True, help="Wait until all have ended; exit with the highest exit code."
-)
+@option("--wait", "wait_end", is_flag=True, help="Wait until all have ended; exit with the highest exit code.")
 @option("--wait-event", "event", default="", metavar="NAME", help="Wait until all jobs have had this event.")
 @option("--watch", "watch_output", is_flag=True, help="Write the jobs' output here until they have ended.")
 @option("--quiet", is_flag=True, help="Print no ids, and nothing about jobs that failed.")

@@ -10,9 +10,7 @@ DEPENDENCIES = {"zmq": "pyzmq", "msgpack": "msgpack", "sqlalchemy": "sqlalchemy"
 """Name to show -> distribution."""
 
 
-@click.command(
-    cls=PlainHelp, epilog="\b\nExamples:\n  fluxlike version\n  fluxlike version --json | jq -r .fluxlike"
-)
+@click.command(cls=PlainHelp, epilog="\b\nExamples:\n  fluxlike version\n  fluxlike version --json | jq -r .fluxlike")
 @option("--json", "as_json", is_flag=True, help="As one JSON object.")
 def version(as_json: bool) -> None:
     """Print the versions of fluxlike, of Python and of the libraries it rests on."""

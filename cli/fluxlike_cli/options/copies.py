@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 TAG = "{cc}"
 
 copy_options = together(
-    option(
-        "--cc", type=copy_ids, metavar="IDSET", help="One job for each number; {cc} and FLUX_JOB_CC hold it."
-    ),
+    option("--cc", type=copy_ids, metavar="IDSET", help="One job for each number; {cc} and FLUX_JOB_CC hold it."),
     option("--bcc", type=copy_ids, metavar="IDSET", help="As --cc, without FLUX_JOB_CC."),
 )
 
@@ -54,9 +52,7 @@ def _replaced(tree: Any, value: str) -> Any:
     return tree
 
 
-def submit_copies(
-    client: Client, job: Submission, cc: Sequence[str] | None, bcc: Sequence[str] | None
-) -> list[int]:
+def submit_copies(client: Client, job: Submission, cc: Sequence[str] | None, bcc: Sequence[str] | None) -> list[int]:
     """Submit the job once, or once for each value; gives the ids in that order."""
     if cc is not None:
         return client.submit_template(job.spec, cc, urgency=job.urgency, flags=job.flags)

@@ -17,8 +17,8 @@ RESULT_LETTERS = {"completed": "CD", "failed": "F", "canceled": "CA", "timeout":
 class Column:
     """How one field is shown.
 
-    `drop`: not at all when empty in every row; `widen`: as wide as its longest value; `cut`: never wider than
-    `width`, a `+` marks the loss; `hyphen`: `-` for empty."""
+    `drop`: left out of a named format when empty in every row; `widen`: as wide as its longest value;
+    `cut`: never wider than `width`, a `+` marks the loss; `hyphen`: `-` for empty."""
 
     __slots__ = ("cut", "drop", "header", "hyphen", "right", "value", "widen", "width")
 
@@ -55,16 +55,16 @@ class Column:
         return text[: self.width - 1] + "+" if self.cut and len(text) > self.width else text
 
 
-def job_table(
-    records: Sequence[JobRecord], now: float, format: str = "default", header: bool = True
-) -> list[str]:
+def job_table(records: Sequence[JobRecord], now: float, format: str = "default", header: bool = True) -> list[str]:
     """The lines of the table. `now` is for jobs that still run; `format` has passed `columns`."""
     chosen = columns(format)
+    # A field that was asked for by name is shown, empty or not.
+    droppable = format in FORMATS
     cells = [[_one_line(column.value(record, now)) for record in records] for column in chosen]
     shown = [
         column.lines(texts)
         for column, texts in zip(chosen, cells, strict=True)
-        if not column.drop or any(text not in ("", "0") for text in texts)
+        if not (droppable and column.drop) or any(text not in ("", "0") for text in texts)
     ]
     rows = [" ".join(row).rstrip() for row in zip(*shown, strict=True)]
     return rows if header else rows[1:]

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import socket
+import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 import pytest
 
 from fluxlike.client import AsyncClient, Client
+from fluxlike.client.uri import local_uri
 from fluxlike.testing.fake_broker import FakeBroker
 
 
@@ -46,29 +49,68 @@ class Awaited:
 
         def wait(*args: Any, **kwargs: Any) -> Any:
             result = self._runner.run(called(*args, **kwargs))
-            return self._steps(result) if isinstance(result, AsyncGenerator) else result
+            return Steps(self._runner, result) if isinstance(result, AsyncGenerator) else result
 
         return wait
 
-    def _steps(self, items: AsyncGenerator[Any, None]) -> Iterator[Any]:
-        async def closed() -> None:
-            await items.aclose()
 
-        async def one() -> Any:
-            return await anext(items)
+class Steps:
+    """An asyncio generator, one waited-for step at a time."""
+
+    def __init__(self, runner: asyncio.Runner, items: AsyncGenerator[Any, None]) -> None:
+        self._runner = runner
+        self._items = items
+
+    def __iter__(self) -> Steps:
+        return self
+
+    def __next__(self) -> Any:
+        async def step() -> Any:
+            return await anext(self._items)
 
         try:
-            while True:
-                try:
-                    item = self._runner.run(one())
-                except StopAsyncIteration:
-                    return
-                yield item
-        finally:
-            self._runner.run(closed())
+            return self._runner.run(step())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def close(self) -> None:
+        async def close() -> None:
+            await self._items.aclose()
+
+        self._runner.run(close())
+
+
+class FullListener:
+    """Listens, and has as many connections waiting to be accepted as the kernel keeps for it."""
+
+    def __init__(self, path: str) -> None:
+        self.uri = local_uri(path)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(path)
+        self._listener.listen(0)
+        self._waiting = socket.socket(socket.AF_UNIX)
+        self._waiting.connect(path)
+        self._accepted: list[socket.socket] = []
+
+    def accept_all(self, count: int) -> socket.socket:
+        """Accept this many, and give the last."""
+        self._accepted += [self._listener.accept()[0] for _ in range(count)]
+        return self._accepted[-1]
+
+    def close(self) -> None:
+        for sock in (self._listener, self._waiting, *self._accepted):
+            sock.close()
 
 
 Connect = Callable[..., Any]
+
+
+@pytest.fixture
+def full_listener() -> Iterator[FullListener]:
+    with tempfile.TemporaryDirectory() as directory:
+        listener = FullListener(f"{directory}/s")
+        yield listener
+        listener.close()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from fluxlike.client.uri import local_uri
 from fluxlike.errors import Disconnected, TimedOut
 from fluxlike.protocol.instance import Ping, Pong
 from fluxlike.testing.fake_broker import SILENCE, FakeBroker
+
+if TYPE_CHECKING:
+    from tests.unit.client.conftest import FullListener
 
 
 def pong(request: Ping) -> Pong:
@@ -36,9 +40,8 @@ async def test_cancelled_task_cancels_its_request(broker: FakeBroker) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.to_thread(
-            broker.wait_until, lambda: broker.requests[0].matchtag in broker.cancelled
-        )
+        await asyncio.to_thread(broker.wait_until, lambda: bool(broker.cancelled))
+        assert broker.cancelled == {broker.requests[0].matchtag}
         assert (await client.call(Ping(pad=b"x"), Pong)).pad == b"x"
 
 
@@ -88,10 +91,11 @@ async def test_sending_waits_for_a_broker_that_takes_nothing(tmp_path: Path) -> 
                     await client.post(Ping(pad=bytes(8_000_000)))
 
 
-async def test_cancelled_connect_leaves_no_socket_behind(broker: FakeBroker) -> None:
-    task = asyncio.create_task(AsyncClient(broker.uri).connect())
-    await asyncio.to_thread(lambda: None)  # the task has begun
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await asyncio.to_thread(broker.wait_until, lambda: broker.connections == 0)
+async def test_cancelled_connect_leaves_no_socket_behind(full_listener: FullListener) -> None:
+    task = asyncio.create_task(AsyncClient(full_listener.uri).connect())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await task
+    assert task.cancelled()
+    late = await asyncio.to_thread(full_listener.accept_all, 2)
+    assert await asyncio.to_thread(late.recv, 1) == b""

@@ -121,17 +121,22 @@ def test_following_an_eventlog_goes_on_after_an_empty_answer() -> None:
     poll = EventPoll(1, 4, follow=True)
     assert (poll.request().since, poll.request().wait) == (4, True)
     assert poll.accept(JobEventsReply(events=[], next=4, done=False)) == []
-    assert not poll.done
+    assert poll.request().since == 4
     poll.accept(JobEventsReply(events=[[1.0, "clean", None]], next=5, done=True))
     assert poll.done
     assert poll.request().since == 5
+
+
+def test_following_is_not_done_before_the_job_is() -> None:
+    poll = EventPoll(1, 0, follow=True)
+    poll.accept(JobEventsReply(events=[], next=0, done=False))
+    assert not poll.done
 
 
 def test_reading_what_there_is_stops_at_an_empty_answer() -> None:
     poll = OutputPoll(1, follow=False)
     assert not poll.request().wait
     poll.accept(OutputReadReply(records=[[0, "stdout", b"x"]], next=10, done=False))
-    assert not poll.done
     assert poll.request().offset == 10
     poll.accept(OutputReadReply(records=[], next=10, done=False))
     assert poll.done

@@ -174,9 +174,7 @@ def test_a_wrong_type_in_a_file_is_refused_with_its_file_and_key(tmp_path: Path,
     assert refusal([path], []).startswith(f"{path}: exec.{line.partition(' ')[0]}: must be ")
 
 
-@pytest.mark.parametrize(
-    "line", ['cores = "many"', "cores = 4.0", "cores = true", "gpus = {}", "cores = [4]"]
-)
+@pytest.mark.parametrize("line", ['cores = "many"', "cores = 4.0", "cores = true", "gpus = {}", "cores = [4]"])
 def test_counts_are_whole_numbers(tmp_path: Path, line: str) -> None:
     path = written(tmp_path, f"[resource]\n{line}\n")
     assert "must be a whole number" in refusal([path], [])
@@ -192,10 +190,7 @@ def test_a_table_that_is_a_value_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    assert (
-        refusal(["/nonexistent/x.toml"], [])
-        == "/nonexistent/x.toml: cannot be read: No such file or directory"
-    )
+    assert refusal(["/nonexistent/x.toml"], []) == "/nonexistent/x.toml: cannot be read: No such file or directory"
 
 
 def test_a_file_that_is_not_toml_is_named_with_the_place(tmp_path: Path) -> None:
@@ -261,8 +256,6 @@ hosts = [{ host = "lead", bind = "tcp://*:9000" }, { host = "node[0-2]" }]
         ('[{ host = "a", connect = "tcp://a:1%" }]', "bootstrap.hosts[0].connect: must be an endpoint"),
     ],
 )
-def test_a_wrong_host_entry_is_refused_with_its_file_and_place(
-    tmp_path: Path, hosts: str, complaint: str
-) -> None:
+def test_a_wrong_host_entry_is_refused_with_its_file_and_place(tmp_path: Path, hosts: str, complaint: str) -> None:
     path = written(tmp_path, f"[bootstrap]\nhosts = {hosts}\n")
     assert refusal([path], []).startswith(f"{path}: {complaint}")

@@ -66,7 +66,7 @@ def test_job_without_a_name_is_called_after_its_program(program: str, name: str)
         ("v1_node_slot_core", 8),
         ("v1_node_slot_core_gpu_uneven_total", 7),
         ("canonical_socket_and_memory", 12),
-        ("canonical_two_tasks_two_slots", 21),
+        ("canonical_two_tasks_two_slots", 17),
         ("canonical_per_resource", 12),
         ("canonical_other_version", 10),
         ("canonical_range_doubling", None),

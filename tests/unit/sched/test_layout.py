@@ -37,9 +37,7 @@ def test_one_task_per_slot_in_consecutive_ranks() -> None:
         ((1000, 1000), 1999, [1000, 999]),
     ],
 )
-def test_what_does_not_divide_is_dealt_out_in_turn(
-    slots: tuple[int, ...], ntasks: int, counts: list[int]
-) -> None:
+def test_what_does_not_divide_is_dealt_out_in_turn(slots: tuple[int, ...], ntasks: int, counts: list[int]) -> None:
     assert over(slots, ntasks) == counts
 
 

@@ -14,9 +14,7 @@ def resource(kind: str, number: int = 1, *children: Resource, exclusive: bool | 
 
 
 def spec(*resources: Resource, **system: Any) -> Jobspec:
-    return Jobspec(
-        1, resources, (Task(("true",), "task", per_slot=1),), {"system": {"duration": 0, **system}}
-    )
+    return Jobspec(1, resources, (Task(("true",), "task", per_slot=1),), {"system": {"duration": 0, **system}})
 
 
 def test_slots_without_nodes_may_go_anywhere() -> None:

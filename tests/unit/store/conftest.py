@@ -26,6 +26,7 @@ class Bench:
         self.path = path
         self.failures: list[tuple[Batch, str]] = []
         self.recoveries = 0
+        self.posted = 0
         self.refuse_new_jobs = False
         self._inbox: queue.Queue[Callable[[], None]] = queue.Queue()
         self._writers: list[StoreWriter] = []
@@ -52,6 +53,7 @@ class Bench:
                 callback = self._inbox.get(timeout=max(0.0, deadline - monotonic()))
             except queue.Empty:
                 pytest.fail(f"waited in vain; failures {[reason for _, reason in self.failures]}")
+            self.posted += 1
             callback()
 
     def settle(self, writer: StoreWriter) -> None:

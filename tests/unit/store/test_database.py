@@ -145,10 +145,7 @@ def test_file_that_is_no_database_is_refused_and_kept(bench: Bench) -> None:
 
 def test_tables_can_be_made_in_postgresql() -> None:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it unannotated
-    made = {
-        name: str(CreateTable(table).compile(dialect=dialect))
-        for name, table in schema.metadata.tables.items()
-    }
+    made = {name: str(CreateTable(table).compile(dialect=dialect)) for name, table in schema.metadata.tables.items()}
     assert "id BIGINT NOT NULL" in made["jobs"]
     assert "summary BYTEA" in made["jobs"]
     assert "ts DOUBLE PRECISION NOT NULL" in made["events"]

@@ -116,9 +116,7 @@ while True:
 
 
 @pytest.mark.parametrize("survive", [1, 20, 150, 600])
-def test_killed_writer_leaves_whole_transactions_and_every_acknowledged_job(
-    bench: Bench, survive: int
-) -> None:
+def test_killed_writer_leaves_whole_transactions_and_every_acknowledged_job(bench: Bench, survive: int) -> None:
     command = [sys.executable, "-c", ENDLESS, str(bench.path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None

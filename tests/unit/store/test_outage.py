@@ -150,9 +150,7 @@ def test_order_is_kept_through_many_outages(bench: Bench, disk: Disk) -> None:
     assert bench.look("SELECT seq FROM events ORDER BY ts") == [(seq,) for seq in range(2000)]
 
 
-def test_refused_jobs_never_reach_the_disk_and_news_of_others_does(
-    bench: Bench, disk: Disk, add_job: AddJob
-) -> None:
+def test_refused_jobs_never_reach_the_disk_and_news_of_others_does(bench: Bench, disk: Disk, add_job: AddJob) -> None:
     disk.pages = 20
     bench.refuse_new_jobs = True
     writer = bench.writer()
@@ -172,19 +170,20 @@ def test_refused_jobs_never_reach_the_disk_and_news_of_others_does(
     assert bench.look("SELECT job, seq, name FROM events") == [(1, 0, "submit"), (1, 1, "finish")]
 
 
-def test_store_recovers_when_everything_unwritten_was_refused(
-    bench: Bench, disk: Disk, add_job: AddJob
-) -> None:
+def test_store_recovers_when_everything_unwritten_was_refused(bench: Bench, disk: Disk, add_job: AddJob) -> None:
     bench.refuse_new_jobs = True
     writer = bench.writer()
     writer.batch.put("before", "1")
     bench.settle(writer)
-    with foreign_lock(bench, writer):
+    with lost_directory(bench, writer):
         add_job(writer.batch, 2)
         writer.batch.specs.clear()
         writer.flush()
         bench.run_until(lambda: bench.failures)
         assert not writer.batch
+        posted = bench.posted
+        bench.run_until(lambda: bench.posted > posted + 6)  # several retries, each posts twice
+        assert bench.recoveries == 0, "having nothing to write does not mend a disk"
     bench.run_until(lambda: bench.recoveries)
     assert bench.look("SELECT id FROM jobs") == []
 

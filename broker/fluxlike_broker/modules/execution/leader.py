@@ -90,11 +90,7 @@ class ExecutionLeader:
             run = self._runs[row.id] = Run(row)
             for rank, *_ in row.nodes:
                 state = self._rank(rank)
-                if row.adopt:
-                    self._await_rank(rank)
-                    if state.online:
-                        self._settle(run, rank, set())
-                elif state.online:
+                if state.online and not row.adopt:
                     self._queue_start(run, rank)
                 else:
                     self._await_rank(rank)
