@@ -254,9 +254,11 @@ class Overlay:
             self._waiting.add(uuid)
             return
         members: Members = {int(r): (u, h, p) for r, (u, h, p) in body["members"].items()}
-        replaced = self.subtree.attach(uuid, rank, members, self._loop.time())
+        gone = self.subtree.attach(uuid, rank, members, self._loop.time())
         self._control_down(uuid, "welcome", {"uuid": self.uuid, "root": self.root})
-        self._events.on_members(members, replaced)
+        # What hung on an earlier life of the child must find its own way back.
+        self._gone(gone - members.keys(), cleanly=False)
+        self._events.on_members(members, gone & members.keys())
         self._control_up("joined", {"members": {r: list(m) for r, m in members.items()}})
 
     def _objection(self, body: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -51,14 +52,29 @@ def test_request_that_a_stopped_broker_does_not_take_times_out() -> None:
             client.call(Ping(), Pong)
 
 
-def test_interrupt_while_waiting_leaves_the_connection_usable(broker: FakeBroker) -> None:
-    def interrupt(_: object) -> object:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        return SILENCE
+class InterruptedOnce:
+    """A socket on which Ctrl-C strikes while it waits for the first time."""
 
-    broker.on_topic("my.slow", interrupt)
+    def __init__(self, client: Client) -> None:
+        self._inner = client._socket
+        self._struck = False
+        client._socket = self  # type: ignore[assignment]  # has what the client uses
+
+    def recv(self, size: int) -> bytes:
+        if self._struck:
+            return self._inner.recv(size)
+        self._struck = True
+        raise KeyboardInterrupt
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def test_interrupt_while_waiting_leaves_the_connection_usable(broker: FakeBroker) -> None:
+    broker.on_topic("my.slow", lambda _: SILENCE)
     broker.on(Ping, pong)
     with Client(broker.uri) as client:
+        InterruptedOnce(client)
         with pytest.raises(KeyboardInterrupt):
             client.rpc("my.slow")
         broker.wait_until(lambda: bool(broker.cancelled))

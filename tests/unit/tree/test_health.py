@@ -122,7 +122,5 @@ def test_tree_tells_host_and_since_of_each_rank() -> None:
         "status": "partial",
         "since": 10.0,
         "torpid": False,
-        "children": [
-            {"rank": 1, "host": "node1", "status": "offline", "since": 5.0, "torpid": False, "children": []}
-        ],
+        "children": [{"rank": 1, "host": "node1", "status": "offline", "since": 5.0, "torpid": False, "children": []}],
     }
