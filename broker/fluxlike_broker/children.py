@@ -19,8 +19,10 @@ DUPLICATE = 3
 """Exit status of a broker whose rank lives already."""
 
 
-def fork(work: Callable[[], int], close: Sequence[int], log_path: str | None) -> int:
-    """Run `work` in a child of its own session; it never returns here. Returns the pid."""
+def fork(work: Callable[[], int], keep: Sequence[int], log_path: str | None) -> int:
+    """Run `work` in a child of its own session; it never returns here. Returns the pid.
+
+    Of what is open only `keep` stays: a broker that outlives its caller must not hold the caller's pipes."""
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -32,8 +34,7 @@ def fork(work: Callable[[], int], close: Sequence[int], log_path: str | None) ->
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
-        for fd in close:
-            os.close(fd)
+        close_all_but(keep)
         _redirect(log_path)
         status = work()
     except BaseException:  # noqa: BLE001  a child must never run on in the parent's code
@@ -44,6 +45,15 @@ def fork(work: Callable[[], int], close: Sequence[int], log_path: str | None) ->
         # Skips what an interpreter does at its end: nothing of the parent's may be flushed or removed twice, and a
         # store thread that is still importing is not waited for.
         os._exit(status)
+
+
+def close_all_but(keep: Sequence[int]) -> None:
+    """Close every descriptor above standard error that is not named."""
+    first = 3
+    for fd in sorted(keep):
+        os.closerange(first, fd)
+        first = fd + 1
+    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
 
 
 def _redirect(log_path: str | None) -> None:

@@ -36,6 +36,8 @@ class Launcher:
         self._status: int | None = None
         self._signals = 0
         self._heard = b""
+        self._abandoned = False
+        """Rank 0 died and may be started again: nothing of the instance is removed."""
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.report_fd = -1
         """Where a detached start tells its waiting parent how it went."""
@@ -47,17 +49,15 @@ class Launcher:
         for plan in self._plans:
             private(plan.folder)
             private(plan.tmpdir)
-        close = [self._wake_r, self._wake_w] + ([self.report_fd] if self.report_fd >= 0 else [])
-        line, far = self._line.fileno(), self._far_end.fileno()
+        far = self._far_end.fileno()
         for plan in self._plans:
-            if not is_held(os.path.join(plan.folder, "broker.lock")):
+            if not is_held(plan.broker_lock):
                 log = _log_path(plan)
-                keep = plan.rank == 0
-                mine = replace(plan, control_fd=far) if keep else plan
-                hidden = [*close, line] if keep else [*close, line, far]
-                self._brokers[children.fork(partial(children.run_broker, mine), hidden, log)] = plan.rank
+                mine = replace(plan, control_fd=far) if plan.rank == 0 else plan
+                keep = [far] if plan.rank == 0 else []
+                self._brokers[children.fork(partial(children.run_broker, mine), keep, log)] = plan.rank
             if not is_held(plan.executor_lock):
-                executor = children.fork(partial(children.run_executor, plan), [*close, line, far], os.devnull)
+                executor = children.fork(partial(children.run_executor, plan), [], os.devnull)
                 self._executors[executor] = plan.rank
         self._far_end.close()
 
@@ -185,8 +185,11 @@ class Launcher:
                 f"fluxlike: broker {rank} ended with {_cause(code)}; its jobs go on. Start it again: {again}",
                 file=sys.stderr,
             )
-            self._brokers.clear()
-            self._executors.clear()
+            self._abandoned = True
+            if not plan.detached:
+                # The terminal gets its prompt back; who is left belongs to the state directory now.
+                self._brokers.clear()
+                self._executors.clear()
         else:
             print(f"fluxlike: broker {rank} ended with {_cause(code)}", file=sys.stderr)  # noqa: T201
             self._end_brokers(signal.SIGTERM)
@@ -203,13 +206,16 @@ class Launcher:
 
     def _clear_up(self) -> None:
         """Wait for executors, then remove what the ranks had on disk; a rank that still lives keeps its own."""
+        if self._abandoned:
+            return
         deadline = time.monotonic() + PATIENCE
-        while self._executors and time.monotonic() < deadline:
-            select.select([self._wake_r], [], [], deadline - time.monotonic())
-            self._reap()
         for plan in self._plans:
-            broker = os.path.join(plan.folder, "broker.lock")
-            if not is_held(broker) and not is_held(plan.executor_lock):
+            while _lives(plan) and time.monotonic() < deadline:
+                # Also ranks of an earlier launcher: their end wakes nobody here, so look again now and then.
+                if select.select([self._wake_r], [], [], 0.02)[0]:
+                    os.read(self._wake_r, 4096)
+                    self._reap()
+            if not _lives(plan):
                 remove(plan.folder)
         if self._throw_away is not None:
             remove(self._throw_away)
@@ -221,6 +227,10 @@ class Launcher:
             os.write(self.report_fd, json.dumps(words).encode())
             os.close(self.report_fd)
             self.report_fd = -1
+
+
+def _lives(plan: Plan) -> bool:
+    return is_held(plan.broker_lock) or is_held(plan.executor_lock)
 
 
 def _log_path(plan: Plan) -> str | None:

@@ -12,6 +12,7 @@ from fluxlike.config.load import load
 from fluxlike.config.settings import Settings
 from fluxlike.errors import ConfigError, FluxlikeError
 from fluxlike_broker import bootstrap, directories
+from fluxlike_broker.children import close_all_but
 from fluxlike_broker.launcher import Launcher
 from fluxlike_broker.options import USAGE, Options, read
 from fluxlike_broker.plan import Plan
@@ -65,8 +66,8 @@ def _detached(options: Options, settings: Settings) -> int:
     if os.fork():
         os.close(theirs)
         return _wait_for_report(ours)
-    os.close(ours)
     os.setsid()
+    close_all_but([theirs])
     _leave_terminal()
     status = 1
     try:

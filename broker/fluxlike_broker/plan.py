@@ -47,6 +47,10 @@ class Plan:
         return self.executor_socket + ".lock"
 
     @property
+    def broker_lock(self) -> str:
+        return os.path.join(self.folder, "broker.lock")
+
+    @property
     def tmpdir(self) -> str:
         return os.path.join(self.folder, "tmp")
 

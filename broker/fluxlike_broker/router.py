@@ -129,9 +129,10 @@ class Router:
         """A message from another broker: note where it passed, then treat it as any."""
         if len(message.route) > 64:
             log.warning("dropped %r: it has gone in circles", message)
+            if message.kind == Kind.REQUEST:
+                self._refuse(message, HostUnreachable(f"rank {message.nodeid} is not reachable: no route leads there"))
             return
-        if message.kind == Kind.REQUEST:
-            message.route.append(self.rank)
+        message.route.append(self.rank)
         self.handle(message)
 
     def _route_request(self, message: Message) -> None:
@@ -220,6 +221,9 @@ class Router:
         """To local subscribers, then down the tree."""
         for prefix, on_event in list(self._subscribers):
             if message.topic.startswith(prefix):
-                on_event(message.topic, message.body, message.matchtag)
+                try:
+                    on_event(message.topic, message.body, message.matchtag)
+                except Exception:  # one subscriber's mistake must not keep the event from the others
+                    log.exception("subscriber of %s failed", message.topic)
         if self._links is not None:
             self._links.flood_down(message)

@@ -195,6 +195,7 @@ class Executor:
             os.close(fd)
         for pipe in (job.inputs or {}).values():
             pipe.close()
+        job.outputs.clear()  # they point back at the job: a cycle would wait for the collector
         if job.directory:
             self._removals.add(job.directory)
         if not job.transient:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Key = tuple[int, int]
 """Job id and attempt."""
 
-ROW_TYPES: tuple[type | tuple[type, ...], ...] = (
+ROW_TYPES: tuple[Any, ...] = (
     int,
     int,
     str,
@@ -119,7 +119,7 @@ def check_row(row: Any) -> None:
     """Raises ProtocolError for what is not a job row; afterwards its fields may be trusted."""
     if not isinstance(row, list) or len(row) != len(ROW_TYPES):
         raise ProtocolError(f"start: a job row has {len(ROW_TYPES)} fields")
-    if not all(isinstance(field, kind) for field, kind in zip(row, ROW_TYPES, strict=True)):
+    if not all(map(isinstance, row, ROW_TYPES)):
         raise ProtocolError(f"start: wrong type in the row of job {row[0]!r}")
     if row[7] < 1 or row[6] < 0:
         raise ProtocolError(f"start: job {row[0]} has no tasks here")

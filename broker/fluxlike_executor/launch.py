@@ -19,7 +19,7 @@ class Launcher:
 
     def __init__(self, plumbing: Plumbing) -> None:
         self._plumbing = plumbing
-        self._spawner = Spawner()
+        self._spawner = Spawner(plumbing.null)
         self._cwd = "/"
         os.chdir("/")
 
@@ -34,8 +34,8 @@ class Launcher:
         try:
             self._prepare(job, instance)
         except StartError as error:
-            rank = job.first + len(job.pids)
-            raise StartError(error.status, f"task {rank} (host {instance.host}): {error.text}") from None
+            text = f"task {job.first + len(job.pids)} (host {instance.host}): {error.text}"
+            raise StartError(error.status, _readable(text)) from None
 
     def _prepare(self, job: Job, instance: Instance) -> None:
         spec = job.spec
@@ -73,6 +73,11 @@ class Launcher:
             fds = streams.for_task(index)
             job.pids.append(self._spawner.start(spec, argv, environment, fds))
             streams.spawned()
+
+
+def _readable(text: str) -> str:
+    """Names of files may hold any bytes; what is told to people holds text."""
+    return encoded(text).decode("utf-8", "replace")
 
 
 def _arguments(spec: Spec, tags: dict[str, str]) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 
 
 def acquire(path: str) -> int | None:
@@ -31,7 +32,8 @@ def _same_file(fd: int, path: str) -> bool:
 
 def release(fd: int, path: str) -> None:
     """The name first: whoever opens it afterwards makes a new file."""
-    os.unlink(path)
+    with suppress(FileNotFoundError):
+        os.unlink(path)
     os.close(fd)
 
 

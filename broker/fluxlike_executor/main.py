@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from fluxlike_executor import lock, process
 from fluxlike_executor.ending import Ending
@@ -78,14 +79,15 @@ def _serve(path: str, orphan_timeout: float, parent_fd: int | None) -> int:
     if parent_fd is not None:
         server.watch_parent(parent_fd)
     undo = process.on_signals(loop, child=executor.reap, end=ending.begin)
-    # What exists now stays; jobs hold no cycles, so the collector has next to nothing to find.
-    gc.collect()
+    # What exists now stays, and jobs hold no cycles: the collector has next to nothing to find. Not collected first:
+    # that would touch, and so copy, every page shared with the process this one was forked from.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     try:
         return loop.run(server.each_pass)
     finally:
-        os.unlink(path)
+        with suppress(FileNotFoundError):  # its whole directory may be gone by now
+            os.unlink(path)
         server.close()
         undo()
         loop.close()

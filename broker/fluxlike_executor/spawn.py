@@ -14,8 +14,7 @@ from fluxlike_executor.spec import Spec
 NOT_FOUND = 127 << 8
 NOT_POSSIBLE = 126 << 8
 
-# The executor ignores SIGPIPE, and whatever started it may ignore more; a task must see none of that.
-_DEFAULT_SIGNALS = tuple(s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP))
+_DUP2 = os.POSIX_SPAWN_DUP2
 
 
 Descriptors = tuple[int, int, int]
@@ -58,14 +57,20 @@ def find(word: bytes, search_path: list[bytes]) -> bytes:
 class Spawner:
     """Starts programs in a session, and so a process group, of their own."""
 
-    __slots__ = ("_for_tasks", "_own")
+    __slots__ = ("_for_tasks", "_ignored", "_low", "_null", "_own")
 
-    def __init__(self) -> None:
+    def __init__(self, null: int) -> None:
         """Many tasks use up many descriptors: takes all that may be had, but tasks keep the limit found here."""
+        # The executor ignores SIGPIPE, and whatever started it may ignore more; a task must see none of that.
+        # Signals with a handler go back to their default by themselves.
+        self._ignored = tuple(s for s in signal.valid_signals() if signal.getsignal(s) == signal.SIG_IGN)
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._for_tasks = (soft, hard)
         self._own = (hard, hard)
+        self._null = null
+        self._low: Descriptors = (-1, -1, -1)
         if soft != hard:
+            self._low = (os.dup(null), os.dup(null), os.dup(null))
             resource.setrlimit(resource.RLIMIT_NOFILE, self._own)
 
     def start(self, spec: Spec, argv: list[bytes], environment: Environment, fds: Descriptors) -> int:
@@ -95,40 +100,46 @@ class Spawner:
         return pid
 
     def _spawn(self, path: bytes, argv: list[bytes], environment: Environment, fds: Descriptors) -> int:
-        actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(fds)]
-        if self._for_tasks == self._own:
-            return _posix_spawn(path, argv, environment, actions)
-        resource.setrlimit(resource.RLIMIT_NOFILE, self._for_tasks)
+        if self._for_tasks != self._own:
+            fds = self._below_limit(fds)
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._for_tasks)
         try:
-            return _posix_spawn(path, argv, environment, actions)
+            return self._posix_spawn(path, argv, environment, fds)
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            # A script without its first line: run it as every shell does.
+            return self._posix_spawn(b"/bin/sh", [b"sh", path, *argv[1:]], environment, fds)
         finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, self._own)
+            if self._for_tasks != self._own:
+                resource.setrlimit(resource.RLIMIT_NOFILE, self._own)
+                self._let_go(fds)
 
+    def _below_limit(self, fds: Descriptors) -> Descriptors:
+        """Descriptors at or above the tasks' limit cannot be handed on; those get a low number for the moment."""
+        if max(fds) < self._for_tasks[0]:
+            return fds
+        for fd, low in zip(fds, self._low, strict=True):
+            os.dup2(fd, low, inheritable=False)
+        return self._low
 
-def _posix_spawn(path: bytes, argv: list[bytes], environment: Environment, actions: list[tuple[int, int, int]]) -> int:
-    try:
+    def _let_go(self, fds: Descriptors) -> None:
+        """A pipe is at its end only when the low number no longer leads to it."""
+        if fds is self._low:
+            for low in self._low:
+                os.dup2(self._null, low, inheritable=False)
+
+    def _posix_spawn(self, path: bytes, argv: list[bytes], environment: Environment, fds: Descriptors) -> int:
+        stdin, stdout, stderr = fds
         return os.posix_spawn(
             path,
             argv,
             environment,
-            file_actions=actions,
+            file_actions=((_DUP2, stdin, 0), (_DUP2, stdout, 1), (_DUP2, stderr, 2)),
             setsid=True,
             setsigmask=(),
-            setsigdef=_DEFAULT_SIGNALS,
+            setsigdef=self._ignored,
         )
-    except OSError as error:
-        if error.errno != errno.ENOEXEC:
-            raise
-    # A script without its first line: run it as every shell does.
-    return os.posix_spawn(
-        b"/bin/sh",
-        [b"sh", path, *argv[1:]],
-        environment,
-        file_actions=actions,
-        setsid=True,
-        setsigmask=(),
-        setsigdef=_DEFAULT_SIGNALS,
-    )
 
 
 def _text(word: bytes) -> str:

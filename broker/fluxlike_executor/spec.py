@@ -76,23 +76,25 @@ def _field(fields: dict[str, Any], name: str, kind: type, default: Any) -> Any:
 
 
 class SpecCache:
-    """Specs by digest, the most recently used last."""
+    """Prepared specs by digest, the most recently used last."""
 
     __slots__ = ("_specs",)
 
     def __init__(self) -> None:
-        self._specs: dict[str, Spec] = {}
+        self._specs: dict[str, tuple[dict[str, Any], Spec]] = {}
 
-    def learn(self, specs: dict[str, Any]) -> None:
+    def learn(self, specs: dict[Any, Any]) -> None:
+        """What the message says counts: a digest that comes with another spec than before gets that one."""
         for digest, fields in specs.items():
-            if digest in self._specs:
-                self._specs[digest] = self._specs.pop(digest)
-                continue
-            if not isinstance(digest, str) or not isinstance(fields, dict):
-                raise ProtocolError("start: specs maps a digest to a spec")
-            self._specs[digest] = Spec(fields)
+            known = self._specs.pop(digest, None)
+            if known is None or known[0] != fields:
+                if not isinstance(digest, str) or not isinstance(fields, dict):
+                    raise ProtocolError("start: specs maps a digest to a spec")
+                known = (fields, Spec(fields))
+            self._specs[digest] = known
         while len(self._specs) > max(KEPT, len(specs)):
             del self._specs[next(iter(self._specs))]
 
     def get(self, digest: str) -> Spec | None:
-        return self._specs.get(digest)
+        known = self._specs.get(digest)
+        return None if known is None else known[1]

@@ -5,7 +5,7 @@ All tasks and both streams of a job on this node share one row of offsets: one n
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Iterator
 
 WINDOW = 256 << 10
@@ -15,6 +15,10 @@ Chunk = tuple[int, int, str, bytes]
 """Offset, task, stream, data."""
 
 
+def _begin(chunk: Chunk) -> int:
+    return chunk[0]
+
+
 class OutputWindow:
     """Keeps every byte until it is acknowledged; the caller must not put in more than there is room for."""
 
@@ -22,7 +26,7 @@ class OutputWindow:
 
     def __init__(self, size: int = WINDOW) -> None:
         self._size = size
-        self._chunks: deque[Chunk] = deque()
+        self._chunks: list[Chunk] = []
         self.acked = 0
         self.end = 0
 
@@ -42,11 +46,13 @@ class OutputWindow:
             return False
         self.acked = offset
         chunks = self._chunks
-        while chunks and chunks[0][0] + len(chunks[0][3]) <= offset:
-            chunks.popleft()
-        if chunks and chunks[0][0] < offset:
-            at, task, stream, data = chunks.popleft()
-            chunks.appendleft((offset, task, stream, data[offset - at :]))
+        safe = bisect_right(chunks, offset, key=_begin)
+        if safe:
+            at, task, stream, data = chunks[safe - 1]
+            if at + len(data) > offset:
+                safe -= 1
+                chunks[safe] = (offset, task, stream, data[offset - at :])
+        del chunks[:safe]
         return True
 
     def unacked(self) -> Iterator[Chunk]:

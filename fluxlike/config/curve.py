@@ -33,9 +33,7 @@ def save(path: str, public: bytes, secret: bytes, metadata: dict[str, str] | Non
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise ConfigError(
-            f"{path}: exists and is not overwritten; remove it or choose another name"
-        ) from None
+        raise ConfigError(f"{path}: exists and is not overwritten; remove it or choose another name") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
     try:
@@ -79,9 +77,7 @@ def _check_private(path: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise ConfigError(f"{path}: is not a regular file")
     if status.st_uid != os.geteuid():
-        raise ConfigError(
-            f"{path}: belongs to uid {status.st_uid}, not to uid {os.geteuid()}; make your own copy"
-        )
+        raise ConfigError(f"{path}: belongs to uid {status.st_uid}, not to uid {os.geteuid()}; make your own copy")
     mode = stat.S_IMODE(status.st_mode)
     if mode & 0o077:
         raise ConfigError(f"{path}: is open to others (mode {mode:04o}); `chmod 600 {path}` closes it")

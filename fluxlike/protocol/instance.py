@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fluxlike.protocol.payload import Payload
+
+# As typing.TYPE_CHECKING, without the price of importing typing in every command.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Pong(Payload):

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import IntEnum, IntFlag
-from typing import Any, TypeVar
-
 import msgpack
 
 from fluxlike.errors import FluxlikeError, ProtocolError, from_wire
 from fluxlike.protocol.payload import Payload
 
-P = TypeVar("P", bound=Payload)
+# As typing.TYPE_CHECKING, without the price of importing typing in every command.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    P = TypeVar("P", bound=Payload)
 
 MAX_FRAME = 64 * 1024 * 1024
 """Bytes. A larger frame is refused unread; bulk submits and output are chunked far below it."""
 
 
-class Kind(IntEnum):
+class Kind:
+    """Plain integers, as Flag: enum is slow to import, and its operators are Python code on every message."""
+
     REQUEST = 1
     RESPONSE = 2
     EVENT = 4
     CONTROL = 8
 
 
-class Flag(IntFlag):
+class Flag:
     NONE = 0
     STREAM = 1
     """Request: several responses are wanted. Response: more will follow."""
@@ -52,7 +56,7 @@ def encode_body(body: object) -> bytes:
 def decode_body(data: bytes) -> Any:
     try:
         return msgpack.unpackb(data, strict_map_key=False)
-    except (ValueError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, msgpack.UnpackException) as error:  # TypeError: a list as the key of a map
         raise ProtocolError(f"payload is not msgpack: {error}") from error
 
 
@@ -138,9 +142,8 @@ class Message:
         )
 
     def __repr__(self) -> str:
-        return (
-            f"<{Kind(self.kind).name.lower()} {self.topic} node={self.nodeid} tag={self.matchtag} route={self.route}>"
-        )
+        kind = _KINDS.get(self.kind, self.kind)
+        return f"<{kind} {self.topic} node={self.nodeid} tag={self.matchtag} route={self.route}>"
 
 
 def encode(message: Message) -> bytes:
@@ -197,4 +200,4 @@ def decode(frame: bytes) -> Message:
     )
 
 
-_KINDS = frozenset(int(kind) for kind in Kind)
+_KINDS = {Kind.REQUEST: "request", Kind.RESPONSE: "response", Kind.EVENT: "event", Kind.CONTROL: "control"}

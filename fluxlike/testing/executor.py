@@ -82,7 +82,7 @@ class ExecutorDriver:
         self.until(lambda: self.welcome)
 
     def send(self, message: Any) -> None:
-        body = msgpack.packb(message)
+        body = msgpack.packb(message, unicode_errors="surrogateescape")
         self.raw(len(body).to_bytes(4, "big") + body)
 
     def raw(self, data: bytes) -> None:
@@ -187,8 +187,11 @@ class ExecutorPlace:
         self.drivers: list[ExecutorDriver] = []
         self.process: subprocess.Popen[bytes] | None = None
 
-    def launch(self, *options: str, pass_fds: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
+    def launch(self, *options: str, wrap: str = "", pass_fds: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
+        """`wrap` is shell code to run first, in the same process."""
         command = [sys.executable, "-m", "fluxlike_executor.main", "--socket", self.socket, *options]
+        if wrap:
+            command = ["/bin/sh", "-c", f'{wrap}; exec "$@"', "sh", *command]
         with open(self.root / "log", "ab") as log:
             process = subprocess.Popen(command, stderr=log, pass_fds=pass_fds, start_new_session=True)
         self.process = self.process or process

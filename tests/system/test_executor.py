@@ -148,6 +148,25 @@ def test_what_cannot_start_says_why(broker: Broker, fields: dict[str, Any], stat
     assert broker.run(spec("true"), row(2)) == ([0], "")
 
 
+def test_words_that_are_not_utf8_reach_the_task_and_errors_stay_readable(broker: Broker) -> None:
+    assert broker.run(spec("printf", "%s", "caf\udce9")) == ([0], "")
+    assert broker.output(1) == b"caf\xe9"
+    _, error = broker.run(spec("/no/caf\udce9"), row(2))
+    assert error == "task 0 (host node-1): /no/caf\N{REPLACEMENT CHARACTER}: No such file or directory"
+
+
+def test_many_tasks_may_need_more_descriptors_than_each_of_them_is_allowed() -> None:
+    place = Place()
+    process = place.launch(wrap="ulimit -S -n 64")
+    wait_until(place.listening)
+    broker = Broker(place)
+    assert broker.run(sh("ulimit -n", stdin="pipe"), row(1, count=60)) == ([0] * 60, "")
+    assert {broker.output(1, task=task) for task in range(60)} == {b"64\n"}
+    process.terminate()
+    assert process.wait(30) == 0
+    place.clear()
+
+
 def test_a_start_without_its_spec_fails_that_job_only(broker: Broker) -> None:
     broker.send(["start", {"specs": {}, "jobs": [row(1)]}])
     statuses, error = broker.finish(1)
@@ -170,6 +189,17 @@ def test_a_signal_right_behind_the_start_reaches_the_tasks(broker: Broker) -> No
     broker.start(spec("sleep", "1000"), row(1, count=2))
     broker.send(["signal", [[1, 1, signal.SIGKILL], [99, 1, signal.SIGKILL]]])
     assert broker.finish(1) == ([signal.SIGKILL] * 2, "")
+
+
+def test_a_signal_reaches_what_an_ended_task_left_running(broker: Broker) -> None:
+    leaver = "(trap 'echo got; exit' USR1; echo ready; while :; do sleep 0.01; done) & exit 0"
+    stayer = "trap '' USR1; echo ready; cat"
+    broker.start(sh(f"if [ $FLUX_TASK_RANK = 0 ]; then {leaver}; fi; {stayer}", stdin="pipe"), row(1, count=2))
+    broker.until(lambda: broker.output(1) == broker.output(1, task=1) == b"ready\n")
+    broker.send(["signal", [[1, 1, signal.SIGUSR1]]])
+    broker.until(lambda: broker.output(1) == b"ready\ngot\n")
+    broker.send(["stdin", 1, 1, [], b"", True])
+    assert broker.finish(1) == ([0, 0], "")
 
 
 def test_the_kill_sequence_ends_what_ignores_sigterm(broker: Broker) -> None:

@@ -81,9 +81,7 @@ def _chosen(client: Client, ranks: str, exclude: str) -> Idset:
     return chosen
 
 
-def _run(
-    client: Client, ranks: Idset, command: list[str], directory: str, env: dict[str, str], label: bool
-) -> int:
+def _run(client: Client, ranks: Idset, command: list[str], directory: str, env: dict[str, str], label: bool) -> int:
     """Run it on every rank, show what it writes, and give the largest exit code."""
     from fluxlike.protocol.instance import ExecOutput, ExecRun
 

@@ -65,9 +65,7 @@ def _show_record(record: dict[str, Any], as_json: bool) -> None:
             return local(value)
         return value if isinstance(value, str) else format_json(value, compact=True)
 
-    print_table(
-        ("", ""), [(name, text(name, value)) for name, value in record.items() if value not in ("", [], {})]
-    )
+    print_table(("", ""), [(name, text(name, value)) for name, value in record.items() if value not in ("", [], {})])
 
 
 def _show_value(key: str, value: Any, as_json: bool) -> None:
@@ -116,9 +114,7 @@ def eventlog(ctx: click.Context, job_id: int, human: bool, follow: bool, form: s
 
 @click.command("id")
 @click.argument("ids", nargs=-1, metavar="[ID|-]...")
-@option(
-    "--to", "kind", type=click.Choice(ENCODINGS), default="dec", show_default=True, help="Encoding to print."
-)
+@option("--to", "kind", type=click.Choice(ENCODINGS), default="dec", show_default=True, help="Encoding to print.")
 def id_(ids: tuple[str, ...], kind: str) -> None:
     """Print job ids in another encoding. Needs no instance.
 

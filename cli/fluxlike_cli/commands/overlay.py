@@ -44,9 +44,7 @@ def overlay() -> None:
 @option("--summary", is_flag=True, help="Only the line of the root of the (sub)tree.")
 @option("--down", is_flag=True, help="Leave out what is full.")
 @option("-H", "--highlight", default="", metavar="RANK|HOST", help="Mark these brokers.")
-@option(
-    "-w", "--wait", "state", type=click.Choice(STATES), default=None, help="Wait until the (sub)tree is so."
-)
+@option("-w", "--wait", "state", type=click.Choice(STATES), default=None, help="Wait until the (sub)tree is so.")
 @option("-t", "--timeout", type=parameters.timeout, default=None, help="Give up waiting after this long.")
 @option("--json", "as_json", is_flag=True, help="The tree as JSON.")
 @click.pass_context
@@ -95,9 +93,7 @@ def _wait_for(client: Client, rank: int, state: str | None, timeout: float | Non
     deadline = Deadline(timeout)
     while True:
         # Only the root knows them all; the nearest broker may be any.
-        whole = client.call(
-            OverlayStatus(), OverlayTree, rank=0, timeout=_patience(deadline.remaining())
-        ).tree
+        whole = client.call(OverlayStatus(), OverlayTree, rank=0, timeout=_patience(deadline.remaining())).tree
         tree = find(whole, rank)
         if tree is None:
             raise NotFound(f"no rank {rank} in this instance; `fluxlike overlay status` shows all")
@@ -129,9 +125,9 @@ class _Label:
         if node["torpid"]:
             text += " torpid"
         if self._verbose and node["since"]:
-            from fluxlike.duration import format_duration
+            from fluxlike_cli.output.times import elapsed
 
-            text += f" for {format_duration(max(0.0, self._now - node['since']))}"
+            text += f" for {elapsed(self._now - node['since'])}"
         if node["rank"] in self._marked or node["host"] in self._marked:
             text = click.style(f"{text} <--", bold=True)
         return text

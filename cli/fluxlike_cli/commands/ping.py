@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("target", default="broker")
-@option(
-    "-r", "--rank", type=click.IntRange(min=0), metavar="RANK", help="The rank, when TARGET names a service."
-)
+@option("-r", "--rank", type=click.IntRange(min=0), metavar="RANK", help="The rank, when TARGET names a service.")
 @option("-c", "--count", type=click.IntRange(min=1), metavar="N", help="How many; without it until Ctrl-C.")
 @option("-i", "--interval", type=parameters.duration, default="1s", help="Time between two, 1s by default.")
 @option(
@@ -32,9 +30,7 @@ if TYPE_CHECKING:
     help="Bytes to carry along.",
 )
 @click.pass_context
-def ping(
-    ctx: click.Context, target: str, rank: int | None, count: int | None, interval: float, pad: int
-) -> None:
+def ping(ctx: click.Context, target: str, rank: int | None, count: int | None, interval: float, pad: int) -> None:
     """Send a message to a rank or service and time its way there and back.
 
     TARGET is a rank (`3`), a service (`job`), or both (`3!job`).

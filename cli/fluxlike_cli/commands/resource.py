@@ -94,9 +94,7 @@ def info(ctx: click.Context, state: str, as_json: bool) -> None:
         print_json(part.to_json())
     else:
         counts = (part.nnodes, "Node"), (part.ncores, "Core"), (part.ngpus, "GPU")
-        click.echo(
-            ", ".join(f"{count} {noun}" if count == 1 else f"{count} {noun}s" for count, noun in counts)
-        )
+        click.echo(", ".join(f"{count} {noun}" if count == 1 else f"{count} {noun}s" for count, noun in counts))
 
 
 @resource.command()
@@ -133,9 +131,7 @@ def status(ctx: click.Context, no_header: bool, as_json: bool) -> None:
 @option("-n", "--no-header", is_flag=True, help="Leave out the line of headers.")
 @option("--json", "as_json", is_flag=True, help="The drained nodes, as JSON.")
 @click.pass_context
-def drain(
-    ctx: click.Context, targets: str | None, reason: tuple[str, ...], no_header: bool, as_json: bool
-) -> None:
+def drain(ctx: click.Context, targets: str | None, reason: tuple[str, ...], no_header: bool, as_json: bool) -> None:
     """Take nodes out of use, or list the nodes that are.
 
     TARGETS are ranks (`0-3,7`) or hosts (`node[1-4]`). Jobs that run there go on; no new ones start.

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from fluxlike.client.blocking import Client
 
 POLL = 0.02
-"""Seconds between two looks whether the socket is still there, once the broker has hung up."""
+"""Seconds between two looks whether the broker's folder is still there, once it has hung up."""
+
+PATIENCE = 10.0
+"""Seconds to look for at most."""
 
 
 @click.command()
@@ -30,10 +33,10 @@ def shutdown(ctx: click.Context, quiet: bool) -> None:
     from fluxlike.client.uri import socket_path
 
     with connect(ctx) as client:
-        path = socket_path(client.uri)
-        identity = _identity(path)
+        folder = os.path.dirname(socket_path(client.uri))
+        identity = _identity(folder)
         _follow(client, quiet)
-    _wait_until_gone(path, identity)
+    _wait_until_gone(folder, identity)
 
 
 def _follow(client: Client, quiet: bool) -> None:
@@ -52,11 +55,15 @@ def _follow(client: Client, quiet: bool) -> None:
         return
 
 
-def _wait_until_gone(path: str, identity: tuple[int, int] | None) -> None:
-    """Until the socket that we were connected to is no more; one that took its name is another instance."""
+def _wait_until_gone(folder: str, identity: tuple[int, int] | None) -> None:
+    """Until the launcher has removed the broker's folder; one that took its name is another instance.
+
+    A launcher that was killed removes nothing: then the broker's end has to be enough."""
     from select import select
 
-    while identity is not None and _identity(path) == identity and _listens(path):
+    for _ in range(round(PATIENCE / POLL)):
+        if identity is None or _identity(folder) != identity:
+            return
         select([], [], [], POLL)
 
 
@@ -66,15 +73,3 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _listens(path: str) -> bool:
-    """Whether anybody accepts connections there; a broker that was killed leaves its socket behind."""
-    import socket
-
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(path)
-        except OSError:
-            return False
-    return True

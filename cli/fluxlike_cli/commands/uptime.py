@@ -38,11 +38,10 @@ def uptime(ctx: click.Context, as_json: bool) -> None:
 
 def uptime_lines(reply: UptimeReply, now: float) -> list[str]:
     """The one line, then what needs sentences: the store's promise and notices."""
-    from fluxlike.duration import format_duration
-    from fluxlike_cli.output.times import clock
+    from fluxlike_cli.output.times import clock, elapsed
 
     parts = [
-        f"{clock(now)} {reply.state} {format_duration(max(0.0, now - reply.since))}",
+        f"{clock(now)} {reply.state} {elapsed(now - reply.since)}",
         f"owner {user_name(reply.owner)}",
         f"depth {reply.level}",
         f"size {reply.size}",

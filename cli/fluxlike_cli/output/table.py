@@ -14,9 +14,7 @@ GAP = "  "
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]:
     """A line for the headers (none if all empty) and one per row. A column of numbers is aligned right."""
     body = list(rows)
-    numeric = [
-        bool(body) and all(isinstance(row[at], (int, float)) for row in body) for at in range(len(headers))
-    ]
+    numeric = [bool(body) and all(isinstance(row[at], (int, float)) for row in body) for at in range(len(headers))]
     lines = [[_text(cell) for cell in row] for row in body]
     if any(headers):
         lines.insert(0, list(headers))

@@ -21,6 +21,15 @@ def clock(timestamp: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(timestamp))
 
 
+def elapsed(seconds: float) -> str:
+    """2.4m: the largest unit that fits and one digit behind the point, which is what a glance takes in."""
+    seconds = max(0.0, seconds)
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f}{unit}"
+    return f"{seconds:.1f}s"
+
+
 class HumanStamps:
     """`[Jan31 12:00]` when the minute changes, in between `[  +0.012345]`: the step from the line before."""
 

@@ -33,9 +33,7 @@ def broker() -> Iterator[FakeBroker]:
 
 
 @pytest.fixture
-def fluxlike(
-    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Fluxlike:
+def fluxlike(broker: FakeBroker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Fluxlike:
     """`fluxlike("job", "id", "ƒ2", stdin="")` runs that command and gives what it printed."""
     monkeypatch.setenv("FLUXLIKE_URI", broker.uri)
     monkeypatch.setenv("TZ", "UTC")

@@ -371,9 +371,7 @@ def test_ranks_are_chosen_and_excluded(fluxlike: Fluxlike, four_ranks: FakeBroke
 
 
 @pytest.mark.parametrize("options", [["-r", "0-9"], ["-r", "1", "-x", "1"], ["-r", "one"]])
-def test_exec_refuses_ranks_that_are_not_there(
-    fluxlike: Fluxlike, four_ranks: FakeBroker, options: list[str]
-) -> None:
+def test_exec_refuses_ranks_that_are_not_there(fluxlike: Fluxlike, four_ranks: FakeBroker, options: list[str]) -> None:
     result = fluxlike("exec", *options, "true")
     assert result.code == 1
     assert result.err.startswith("fluxlike: ")
@@ -402,9 +400,7 @@ def test_rank_that_is_lost_does_not_spoil_the_others(fluxlike: Fluxlike, four_ra
     assert result == (68, "ok\n", "fluxlike: rank 1: rank 1 is lost\n")
 
 
-@pytest.mark.parametrize(
-    ("error", "code"), [("x: No such file or directory", 127), ("/etc: Permission denied", 126)]
-)
+@pytest.mark.parametrize(("error", "code"), [("x: No such file or directory", 127), ("/etc: Permission denied", 126)])
 def test_command_that_cannot_start_ends_as_in_a_shell(
     fluxlike: Fluxlike, four_ranks: FakeBroker, error: str, code: int
 ) -> None:
@@ -459,9 +455,7 @@ def test_shutdown_can_be_quiet(fluxlike: Fluxlike, ending: FakeBroker) -> None:
     assert fluxlike("shutdown", "--quiet") == (0, "", "")
 
 
-def test_shutdown_waits_for_the_socket_after_the_connection_has_closed(
-    fluxlike: Fluxlike, broker: FakeBroker
-) -> None:
+def test_shutdown_waits_for_the_socket_after_the_connection_has_closed(fluxlike: Fluxlike, broker: FakeBroker) -> None:
     path = broker.uri.removeprefix("local://")
 
     def shutdown(request: Shutdown) -> Iterator[ShutdownProgress]:

@@ -91,9 +91,7 @@ def test_yaml_jobspec_is_read_from_standard_input(fluxlike: Fluxlike, broker: Fa
     assert broker.seen(Submit)[0].specs[0]["tasks"][0]["command"] == ["hostname"]
 
 
-def test_bad_jobspec_is_refused_with_its_field_and_nothing_is_asked(
-    fluxlike: Fluxlike, broker: FakeBroker
-) -> None:
+def test_bad_jobspec_is_refused_with_its_field_and_nothing_is_asked(fluxlike: Fluxlike, broker: FakeBroker) -> None:
     spec = from_command(["true"], cwd="/tmp")
     spec["tasks"][0]["command"] = []
     result = fluxlike("job", "submit", "-", stdin=json.dumps(spec))
@@ -170,9 +168,7 @@ def test_eventlog_follows_to_the_end(fluxlike: Fluxlike, eventful: FakeBroker) -
 
 
 @pytest.mark.parametrize("option", ["--json", "-fjson", "--format=json"])
-def test_eventlog_as_json_has_an_object_per_line(
-    fluxlike: Fluxlike, eventful: FakeBroker, option: str
-) -> None:
+def test_eventlog_as_json_has_an_object_per_line(fluxlike: Fluxlike, eventful: FakeBroker, option: str) -> None:
     lines = fluxlike("job", "eventlog", option, NAME).lines
     assert [json.loads(line)["name"] for line in lines] == ["submit", "start", "finish", "clean"]
 
@@ -186,10 +182,7 @@ def test_id_needs_no_instance(fluxlike: Fluxlike, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("FLUXLIKE_URI")
     assert fluxlike("job", "id", NAME).out == f"{JOB}\n"
     assert fluxlike("job", "id", "--to=f58", JOB, hex(JOB)).lines == [NAME, NAME]
-    assert (
-        fluxlike("job", "id", "--to=dothex", stdin=f"{NAME} {JOB}\n\n{NAME}\n").lines
-        == ["0017.e9fb.8df1.6c2e"] * 3
-    )
+    assert fluxlike("job", "id", "--to=dothex", stdin=f"{NAME} {JOB}\n\n{NAME}\n").lines == ["0017.e9fb.8df1.6c2e"] * 3
     assert fluxlike("job", "id", "nope").code == 1
 
 
@@ -240,9 +233,7 @@ def test_wait_for_all_asks_for_what_is_active(fluxlike: Fluxlike, broker: FakeBr
     assert (listing.states, listing.limit) == (["active"], 0)
 
 
-def test_wait_exits_with_two_when_there_is_nothing_to_wait_for(
-    fluxlike: Fluxlike, broker: FakeBroker
-) -> None:
+def test_wait_exits_with_two_when_there_is_nothing_to_wait_for(fluxlike: Fluxlike, broker: FakeBroker) -> None:
     def unknown(request: JobWait) -> Iterator[JobEnds]:
         raise NotFound(f"no job has the id {NAME}")
 
@@ -349,9 +340,7 @@ def test_raise_carries_type_severity_and_note(fluxlike: Fluxlike, broker: FakeBr
 
 
 @pytest.mark.parametrize("options", [["-s", "8"], ["-s", "-1"], ["-t", ""], ["-t", "two words"]])
-def test_raise_refuses_what_no_exception_can_have(
-    fluxlike: Fluxlike, broker: FakeBroker, options: list[str]
-) -> None:
+def test_raise_refuses_what_no_exception_can_have(fluxlike: Fluxlike, broker: FakeBroker, options: list[str]) -> None:
     assert fluxlike("job", "raise", *options, NAME).code == 2
     assert broker.requests == []
 

@@ -119,9 +119,7 @@ def test_fifo_is_refused_without_waiting_for_a_writer(path: Path) -> None:
         (f"[curve]\npublic-key = '{'~' * 40}'\nsecret-key = ''", "curve.public-key must be 40"),
     ],
 )
-def test_bad_certificate_is_refused_with_the_reason_and_without_its_keys(
-    path: Path, text: str, reason: str
-) -> None:
+def test_bad_certificate_is_refused_with_the_reason_and_without_its_keys(path: Path, text: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason) as caught:
         curve.load(write(path, text))
     assert SECRET.decode() not in str(caught.value)

@@ -14,7 +14,7 @@ from fluxlike_cli.output.ids import id_text
 from fluxlike_cli.output.json import format_json, record_json
 from fluxlike_cli.output.resources import Node, share
 from fluxlike_cli.output.table import format_table, print_table
-from fluxlike_cli.output.times import HumanStamps, iso, local
+from fluxlike_cli.output.times import HumanStamps, elapsed, iso, local
 from fluxlike_cli.output.tree import find, tree_lines, without_full
 
 JOB = 6731191091817518
@@ -77,6 +77,12 @@ def test_times_are_exact_to_the_microsecond() -> None:
     assert local(1700000000.25) == "2023-11-14 22:13:20"
 
 
+def test_elapsed_time_has_one_unit_and_one_digit_behind_the_point() -> None:
+    assert [elapsed(s) for s in (-1, 0.115, 59.9, 90, 3600, 200_000)] == [
+        "0.0s", "0.1s", "59.9s", "1.5m", "1.0h", "2.3d",
+    ]  # fmt: skip
+
+
 def test_human_times_show_steps_within_a_minute() -> None:
     stamp = HumanStamps()
     assert [stamp(t) for t in (1700000000.0, 1700000000.25, 1700000041.0, 1700000040.5)] == [
@@ -103,9 +109,7 @@ def test_human_times_show_steps_within_a_minute() -> None:
 def test_event_has_one_line_in_each_format(form: str, times: str, expected: str) -> None:
     formatter = EventFormatter(form, times)
     formatter.line(1700000000.0, "submit", None)
-    assert (
-        formatter.line(1700000001.5, "exception", {"type": "cancel", "severity": 0, "note": ""}) == expected
-    )
+    assert formatter.line(1700000001.5, "exception", {"type": "cancel", "severity": 0, "note": ""}) == expected
 
 
 def test_event_without_context_is_time_and_name() -> None:

@@ -19,9 +19,7 @@ def test_what_is_no_signal_is_refused(text: str) -> None:
         parameters.signal(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [("hold", 0), ("Default", 16), ("expedite", 31), ("7", 7), ("31", 31)]
-)
+@pytest.mark.parametrize(("text", "value"), [("hold", 0), ("Default", 16), ("expedite", 31), ("7", 7), ("31", 31)])
 def test_urgency_is_a_number_or_a_name(text: str, value: int) -> None:
     assert parameters.urgency(text) == value
 

@@ -87,3 +87,15 @@ def test_the_oldest_specs_are_forgotten_but_never_those_of_the_message() -> None
     cache.learn({str(n): {"command": ["true"]} for n in range(KEPT + 10)})
     assert cache.get("old") is None
     assert all(cache.get(str(n)) is not None for n in range(KEPT + 10))
+
+
+def test_a_digest_that_comes_with_another_spec_gets_that_one() -> None:
+    cache = SpecCache()
+    cache.learn({"d": {"command": ["true"]}})
+    first = cache.get("d")
+    cache.learn({"d": {"command": ["true"]}})
+    assert cache.get("d") is first
+    cache.learn({"d": {"command": ["false"]}})
+    second = cache.get("d")
+    assert second is not None
+    assert second.command == [b"false"]

@@ -110,6 +110,7 @@ class ExecutionLeader:
 
     @request(EndTasks)
     def end(self, body: EndTasks, call: Call) -> None:
+        self._send_starts()  # a kill must not overtake its start
         signals: dict[int, list[Any]] = {}
         for job_id, signum in body.rows:
             run = self._runs.get(job_id)
@@ -124,6 +125,7 @@ class ExecutionLeader:
     @request(SignalTasks)
     def signal(self, body: SignalTasks, call: Call) -> Settled:
         run = self._running(body.id)
+        self._send_starts()
         for rank in run.unfinished:
             self._router.request(ExecSignal(signals=[[*run.key, body.signum, False]]), nodeid=rank)
         return Settled()
@@ -131,6 +133,7 @@ class ExecutionLeader:
     @request(FeedTasks)
     def feed(self, body: FeedTasks, call: Call) -> Settled:
         run = self._running(body.id)
+        self._send_starts()
         wanted = set(body.tasks)
         for rank, first, count, *_ in run.row.nodes:
             here = sorted(wanted & set(range(first, first + count)))
@@ -179,9 +182,19 @@ class ExecutionLeader:
             rank not in run.epochs and not run.row.started and state.since < run.row.allocated_at
         ):
             # The same executor that was alive at the alloc does not know the job: the start never reached it.
-            self._queue_start(run, rank)
+            if run.ending:
+                self._end_unstarted(run, rank)
+            else:
+                self._queue_start(run, rank)
         else:
             self._lose(run, rank, f"the executor of rank {rank} ({state.host}) was restarted")
+
+    def _end_unstarted(self, run: Run, rank: int) -> None:
+        """The job was cancelled before its start got here: nothing is started, and the signal is its end."""
+        if run.finished(rank, [run.ending]):
+            del self._runs[run.row.id]
+            row = (run.row.id, "finish", self._clock.now(), {"status": run.status})
+            self._router.request(JobReports(rows=[row]))
 
     @request(ExecResults)
     def results(self, body: ExecResults, call: Call) -> None:

@@ -39,8 +39,9 @@ class RemoteCommands:
             "append": False,
             "name": body.command[0],
         }
-        row = [key, 0, "remote", None, 0, 1, 0, 1, 1, "", ""]
-        self._link.send("start", {"specs": {"remote": spec}, "jobs": [row]})
+        digest = f"remote{key}"  # executors remember specs by digest
+        row = [key, 0, digest, None, 0, 1, 0, 1, 1, "", ""]
+        self._link.send("start", {"specs": {digest: spec}, "jobs": [row]})
 
     def _abandon(self, key: int) -> None:
         self._calls.pop(key, None)

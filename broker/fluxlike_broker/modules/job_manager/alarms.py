@@ -36,10 +36,12 @@ class Alarms:
     def _ring(self) -> None:
         self._timer = None
         now = self._clock.now()
-        while self._heap and self._heap[0][0] <= now:
-            _, job_id, ring = heapq.heappop(self._heap)
-            ring(job_id)
-        self._arm()
+        try:
+            while self._heap and self._heap[0][0] <= now:
+                _, job_id, ring = heapq.heappop(self._heap)
+                ring(job_id)
+        finally:  # one that breaks must not silence the others
+            self._arm()
 
     def close(self) -> None:
         if self._timer is not None:

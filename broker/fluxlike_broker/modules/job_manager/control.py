@@ -156,7 +156,8 @@ class Control:
         self._board.stopping = True
         mask = ACTIVE if body.all else RUNNING
         for job in [job for job in self._board.jobs.values() if job.state & mask]:
-            if job.state is not State.CLEANUP:
+            # The end of one may have ended another that depends on it.
+            if job.state & ACTIVE and job.state is not State.CLEANUP:
                 self._board.raise_exception(job, "cancel", "the instance is shutting down")
         self._stop_call = call
         self._check_stopped()

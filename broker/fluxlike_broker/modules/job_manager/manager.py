@@ -42,6 +42,7 @@ class JobManager:
 
     def restore(self, loaded: Loaded) -> None:
         self._restart.restore(loaded)
+        self._submission.number_after(max(self._board.jobs, default=0))
 
     @request(NodesChanged)
     def nodes(self, body: NodesChanged, call: Call) -> None:

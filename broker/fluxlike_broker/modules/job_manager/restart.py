@@ -14,6 +14,7 @@ from fluxlike.job.summary import from_summary
 from fluxlike.protocol.internal import Launch
 from fluxlike.resource.rset import RSet
 from fluxlike.sched.interface import Allocation
+from fluxlike.sched.request import Request
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.modules.job_manager.specs import Specs
 from fluxlike_broker.modules.job_manager.waiting import Waiting
@@ -53,8 +54,9 @@ class Restart:
         for _, timestamp, name, context in row.events:
             apply(job, timestamp, name, None if context is None else json.loads(context))
         if row.allocation is not None:
-            job.allocation = allocation_of(RSet.from_json(json.loads(row.allocation)))
-            for rank, host in RSet.from_json(json.loads(row.allocation)).hosts.items():
+            rset = RSet.from_json(json.loads(row.allocation))
+            job.allocation = allocation_of(rset, job.spec.request)
+            for rank, host in rset.hosts.items():
                 self._board.hosts.setdefault(rank, host)
         return job
 
@@ -78,8 +80,13 @@ class Restart:
             board.drive(job)
 
 
-def allocation_of(rset: RSet) -> Allocation:
+def allocation_of(rset: RSet, request: Request) -> Allocation:
+    """R does not say how many slots are on each node: that follows from what a slot takes."""
     nodes = tuple((rank, cores, gpus) for rank, (cores, gpus) in sorted(rset.ranks.items()))
-    slots = rset.nslots or len(nodes)
-    each, rest = divmod(slots, len(nodes))
-    return Allocation(nodes, tuple(each + (index < rest) for index in range(len(nodes))))
+    return Allocation(nodes, tuple(_slots(cores, gpus, request) for _, cores, gpus in nodes))
+
+
+def _slots(cores: int, gpus: int, request: Request) -> int:
+    if request.nodes:
+        return request.slots
+    return cores.bit_count() // request.cores if request.cores else gpus.bit_count() // request.gpus

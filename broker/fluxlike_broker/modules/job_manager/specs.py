@@ -7,6 +7,7 @@ import json
 from typing import Any
 from weakref import WeakValueDictionary
 
+from fluxlike.errors import InvalidJobspec
 from fluxlike.job.launch import executor_spec
 from fluxlike.jobspec.model import Jobspec
 from fluxlike.jobspec.parse import parse
@@ -36,9 +37,13 @@ class Specs:
 
     def intern(self, document: dict[str, Any]) -> Spec:
         """Raises InvalidJobspec or Unsatisfiable."""
-        body = json.dumps(document, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode(
-            "utf-8", "surrogateescape"
-        )
+        try:
+            body = json.dumps(document, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode(
+                "utf-8", "surrogateescape"
+            )
+        except (TypeError, ValueError) as error:
+            parse(document)  # names the field if it can
+            raise InvalidJobspec(f"this is no JSON document: {error}") from error
         digest = hashlib.sha256(body).hexdigest()
         known = self._known.get(digest)
         if known is None:

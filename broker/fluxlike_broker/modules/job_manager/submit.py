@@ -61,6 +61,10 @@ class Submission:
             self._create(job_id, specs[index], cc, context)
         batch.after_commit(lambda: self._committed(ticket))
 
+    def number_after(self, job_id: int) -> None:
+        """New ids are greater than this one, also if the clock was set back since it was issued."""
+        self._fluid.advance(job_id)
+
     def _committed(self, ticket: Ticket) -> None:
         self._tickets.pop(ticket.ids[0], None)
         ticket.accept()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from fluxlike.errors import InvalidJobspec
@@ -17,6 +18,8 @@ class Waiting:
         self._board = board
         self._dependants: dict[int, list[tuple[int, str]]] = {}
         """job waited for -> (job that waits, scheme)."""
+        self._news: deque[Job] = deque()
+        self._judging = False
         board.on_applied.append(self._on_applied)
 
     def check(self, dependencies: list[dict[str, Any]]) -> None:
@@ -49,11 +52,24 @@ class Waiting:
     def _begin(self, job_id: int) -> None:
         job = self._board.jobs.get(job_id)
         if job is not None and job.state is State.DEPEND:
-            for description in job.dependencies:
-                if description.startswith("begin-time="):
+            for description in dict.fromkeys(job.dependencies):
+                scheme, _, value = description.partition("=")
+                if scheme == "begin-time" and float(value) <= self._board.clock.now():
                     self._met(job, description)
 
     def _on_applied(self, job: Job, event: str) -> None:
+        """One after the other: the end of a job may end the next, and a long line of them must not pile up calls."""
+        self._news.append(job)
+        if self._judging:
+            return
+        self._judging = True
+        try:
+            while self._news:
+                self._judge_dependants(self._news.popleft())
+        finally:
+            self._judging = False
+
+    def _judge_dependants(self, job: Job) -> None:
         waiting = self._dependants.get(job.id)
         if not waiting:
             return

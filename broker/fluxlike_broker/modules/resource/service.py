@@ -155,6 +155,8 @@ class Resources:
                 known = Hostlist.of(node.host for node in self.nodes)
                 raise InvalidRequest(f"there is no host {host}; hosts are {known}")
             found.extend(by_host[host])
+        if not found:
+            raise InvalidRequest("no rank or host is named")
         return found
 
 

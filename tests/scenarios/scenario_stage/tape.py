@@ -1,0 +1,67 @@
+"""What happened, line by line, in words that stay the same from run to run."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import Any
+
+from fluxlike.ids import encode_f58
+
+_WALL_TIME = 1e9
+"""Floats above this are wall times and shown as seconds since the scenario began."""
+
+
+class Tape(logging.Handler):
+    """Also hears the log: a warning is something that the service did."""
+
+    def __init__(self, began: float) -> None:
+        super().__init__(logging.WARNING)
+        self.began = began
+        self._lines: list[str] = []
+        self._names: dict[int, str] = {}
+        self.written = 0
+
+    def write(self, line: str) -> None:
+        self.written += 1
+        self._lines.append(self.plain(line))
+
+    def take(self) -> list[str]:
+        """What was written since the last time."""
+        lines, self._lines = self._lines, []
+        return lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.write(f"log {record.levelname.lower()}: {record.getMessage()}")
+        if record.exc_info:
+            self.write(f"log {record.levelname.lower()}: {record.exc_info[1]!r}")
+
+    # -- jobs by name -----------------------------------------------------------------------------------------
+
+    def meet(self, job_id: int) -> str:
+        """Jobs are j1, j2 and so on, in the order in which they were submitted."""
+        return self._names.setdefault(job_id, f"j{len(self._names) + 1}")
+
+    def name(self, job_id: int) -> str:
+        return self._names.get(job_id, encode_f58(job_id))
+
+    def id_of(self, name: str) -> int:
+        return next(job_id for job_id, known in self._names.items() if known == name)
+
+    def plain(self, text: str) -> str:
+        for job_id, name in self._names.items():
+            text = re.sub(rf"{re.escape(encode_f58(job_id))}\b", name, text)
+        return text
+
+    # -- values -----------------------------------------------------------------------------------------------
+
+    def value(self, value: Any) -> str:
+        if isinstance(value, float):
+            return f"+{value - self.began:g}" if value > _WALL_TIME else f"{value:g}"
+        if isinstance(value, str):
+            return value if value and not set(value) & set(" \"'=") else json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False)
+
+    def pairs(self, values: dict[str, Any]) -> str:
+        return "".join(f" {key}={self.value(value)}" for key, value in values.items())
