@@ -30,6 +30,19 @@ def executor_spec(spec: Jobspec) -> dict[str, Any]:
     }
 
 
+_PER_NODE = ("{{node", "{{task", "{{tmpdir")
+
+
+def shares_a_file(spec: dict[str, Any]) -> bool:
+    """Whether all nodes of a job write to one file that is to be emptied first: then one of them must begin."""
+    paths = [spec["stdout"], spec["stderr"]]
+    return not spec["append"] and any(path and not any(tag in path for tag in _PER_NODE) for path in paths)
+
+
+def appending(spec: dict[str, Any]) -> dict[str, Any]:
+    return {**spec, "append": True}
+
+
 def _sink(output: dict[str, Any], stream: str) -> dict[str, Any]:
     found = _map(output.get(stream), f"{OPTIONS}.output.{stream}")
     path = str(found.get("path") or "")

@@ -109,8 +109,9 @@ def connected(address: Address, timeout: float = 10.0) -> Iterator[socket.socket
     """A connection to a unix or a TCP socket."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     with socket.socket(family) as stream:
-        stream.settimeout(timeout)
+        # In this order: with a timeout set, a connect to a queue that is full fails instead of waiting its turn.
         stream.connect(address)
+        stream.settimeout(timeout)
         yield stream
 
 

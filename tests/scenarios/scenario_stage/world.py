@@ -70,8 +70,11 @@ class OneClient:
     def __init__(self, tape: Tape, disk: Disk) -> None:
         self._tape = tape
         self._disk = disk
+        self.answered: dict[int, Message] = {}
+        """The last answer to each request, by its tag."""
 
     def deliver(self, message: Message) -> bool:
+        self.answered[message.matchtag] = message
         if message.topic == "job.submit" and message.error is None:
             assert all(self._disk.has(job_id, "submit") for job_id in message.body.ids), "told before the commit"
         for line in shown(message, self._tape):
@@ -139,7 +142,8 @@ class World:
         self._loop.set_exception_handler(self._broken)
         self.store = HandStore(self.disk, self.tape)
         self.router = Router(0, OWNER, 1)
-        self.router.connect(NoLinks(), OneClient(self.tape, self.disk))
+        self.client = OneClient(self.tape, self.disk)
+        self.router.connect(NoLinks(), self.client)
         self.router.register(NotingExecution(self.tape, self.disk))
         self.manager = JobManager(self.router, self.clock, self.store, FirstCome())
         self.store.on_failure = self.manager.store_failed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -92,9 +93,14 @@ class Stage:
         return answer.failure() or answer.body.sequence
 
     def launch(self, job_id: int, *ranks: int, **given: Any) -> None:
+        self.loop.call_soon(partial(self.launch_now, job_id, *ranks, **given))
+        self.loop.turn()
+
+    def launch_now(self, job_id: int, *ranks: int, **given: Any) -> None:
         nodes = [(rank, index, 1, "0", "") for index, rank in enumerate(ranks)]
         row: dict[str, Any] = {"attempt": 0, "digest": "d", "spec": {}, "cc": None, "ntasks": len(ranks)}
-        self.do(Launch(rows=[LaunchRow(id=job_id, nodes=nodes, **row | {"allocated_at": 1000.0} | given)]))
+        made = LaunchRow(id=job_id, nodes=nodes, **row | {"allocated_at": 1000.0} | given)
+        self.net.router.request(Launch(rows=[made]))
 
     def left(self, *ranks: int, cleanly: bool = False) -> None:
         event = Message(Kind.EVENT, "overlay.left", {"ranks": list(ranks), "cleanly": cleanly}, matchtag=1)
@@ -137,8 +143,7 @@ def test_start_waits_for_a_rank_that_is_away(stage: Stage) -> None:
     stage.left(1)
     stage.launch(7, 1)
     assert stage.sent() == []
-    stage.clock.at = 1010.0
-    stage.hello(1)
+    stage.hello(1, "e2")
     assert stage.sent() == [("to 1", "start", [7])]
 
 
@@ -186,6 +191,16 @@ def test_tasks_are_ended_once(stage: Stage) -> None:
     stage.do(EndTasks(rows=[(7, 15), (99, 15)]))
     stage.do(EndTasks(rows=[(7, 15)]))
     assert stage.sent() == [("to 1", "signal", [[7, 0, 15, True]])]
+
+
+def test_kill_does_not_overtake_its_start(stage: Stage) -> None:
+    stage.hello(1)
+    stage.sent()
+    end = EndTasks(rows=[(7, 15)])
+    stage.loop.call_soon(stage.launch_now, 7, 1)
+    stage.loop.call_soon(stage.net.router.request, end)
+    stage.loop.turn()
+    assert [verb for _, verb, _ in stage.sent()] == ["start", "signal"]
 
 
 def test_rank_that_is_back_in_time_goes_on_with_its_tasks(stage: Stage) -> None:

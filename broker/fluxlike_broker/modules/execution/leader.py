@@ -90,6 +90,8 @@ class ExecutionLeader:
             run = self._runs[row.id] = Run(row)
             for rank, *_ in row.nodes:
                 state = self._rank(rank)
+                if rank in run.followers:
+                    continue
                 if state.online and not row.adopt:
                     self._queue_start(run, rank)
                 else:
@@ -104,7 +106,7 @@ class ExecutionLeader:
     def _send_starts(self) -> None:
         outbox, self._outbox = self._outbox, {}
         for rank, runs in outbox.items():
-            specs = {run.row.digest: run.row.spec for run in runs}
+            specs = dict(run.spec_for(rank) for run in runs)
             rows = [run.start_row(rank) for run in runs]
             self._router.request(ExecStart(specs=specs, jobs=rows), nodeid=rank)
 
@@ -117,6 +119,9 @@ class ExecutionLeader:
             if run is None or run.ending:
                 continue
             run.ending = signum
+            followers, run.followers = run.followers, []
+            for rank in followers:
+                self._end_unstarted(run, rank)
             for rank in run.unfinished:
                 signals.setdefault(rank, []).append([*run.key, signum, True])
         for rank, rows in signals.items():
@@ -164,7 +169,7 @@ class ExecutionLeader:
             self._notes().put(f"executor.{body.rank}", f"{body.epoch} {state.since!r}")
         state.online = True
         held = {(job, attempt) for job, attempt, _ in body.jobs}
-        for run in [run for run in self._runs.values() if body.rank in run.unfinished]:
+        for run in [r for r in self._runs.values() if body.rank in r.unfinished and body.rank not in r.followers]:
             self._settle(run, body.rank, held)
         wanted = {(r.row.id, r.row.attempt) for r in self._runs.values() if body.rank in r.unfinished}
         self._router.request(NodeJoined(rank=body.rank, host=body.host, cores=body.cores, gpus=body.gpus))
@@ -178,16 +183,18 @@ class ExecutionLeader:
             run.epochs[rank] = state.epoch
             if run.ending:
                 self._router.request(ExecSignal(signals=[[*run.key, run.ending, True]]), nodeid=rank)
-        elif run.epochs.get(rank) == state.epoch or (
-            rank not in run.epochs and not run.row.started and state.since < run.row.allocated_at
-        ):
-            # The same executor that was alive at the alloc does not know the job: the start never reached it.
+        elif run.epochs.get(rank) == state.epoch or (rank not in run.epochs and self._never_told(run, state)):
             if run.ending:
                 self._end_unstarted(run, rank)
             else:
                 self._queue_start(run, rank)
         else:
             self._lose(run, rank, f"the executor of rank {rank} ({state.host}) was restarted")
+
+    def _never_told(self, run: Run, state: RankState) -> bool:
+        """Is it certain that the start reached no executor? Before a restart of rank 0 it may have been sent; but
+        then the executor that was alive at the alloc, and still is, would know the job."""
+        return not run.row.adopt or (not run.row.started and state.since < run.row.allocated_at)
 
     def _end_unstarted(self, run: Run, rank: int) -> None:
         """The job was cancelled before its start got here: nothing is started, and the signal is its end."""
@@ -224,6 +231,13 @@ class ExecutionLeader:
             call.fail(error)
 
     def _on_started(self, run: Run, rank: int, when: float, reports: list[Any]) -> None:
+        if rank == run.first and run.followers:
+            followers, run.followers = run.followers, []
+            for follower in followers:
+                if self._rank(follower).online:
+                    self._queue_start(run, follower)
+                else:
+                    self._await_rank(follower)
         if run.started(rank):
             reports.append((run.row.id, "start", when, None))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluxlike.job.launch import appending, shares_a_file
 from fluxlike.protocol.internal import LaunchRow
 
 LOST_STATUS = 9
@@ -13,7 +14,7 @@ LOST_STATUS = 9
 class Run:
     """Tasks of one job over its ranks."""
 
-    __slots__ = ("_statuses", "ending", "epochs", "row", "unfinished", "unstarted")
+    __slots__ = ("_statuses", "ending", "epochs", "followers", "row", "unfinished", "unstarted")
 
     def __init__(self, row: LaunchRow) -> None:
         self.row = row
@@ -25,10 +26,25 @@ class Run:
         self.ending = 0
         """Signal of the kill sequence once the job is to end; 0 before."""
         self._statuses: list[int] = []
+        self.followers: list[int] = []
+        """Ranks that start only once the first node has emptied the file they all write to."""
+        if len(row.nodes) > 1 and shares_a_file(row.spec) and not row.started:
+            self.followers = [node[0] for node in row.nodes[1:]]
 
     @property
     def key(self) -> list[int]:
         return [self.row.id, self.row.attempt]
+
+    @property
+    def first(self) -> int:
+        return self.row.nodes[0][0]
+
+    def spec_for(self, rank: int) -> tuple[str, dict[str, Any]]:
+        """Digest and spec: who comes later appends."""
+        row = self.row
+        if rank != self.first and len(row.nodes) > 1 and shares_a_file(row.spec):
+            return row.digest + "+append", appending(row.spec)
+        return row.digest, row.spec
 
     def start_row(self, rank: int) -> list[Any]:
         """The executor's row for this rank (docs/rfc/003)."""
@@ -37,7 +53,7 @@ class Run:
         return [
             row.id,
             row.attempt,
-            row.digest,
+            self.spec_for(rank)[0],
             row.cc,
             index,
             len(row.nodes),

@@ -1,0 +1,265 @@
+"""Any order of requests, news, commits, failures and restarts: no acknowledged job is lost, none is started twice, and
+in the end all of them can be brought to theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from scenario_stage.world import BEGAN, World
+
+from fluxlike.job.job import Job, apply
+from fluxlike.job.states import State
+from fluxlike.jobspec.build import from_command
+from fluxlike.protocol.internal import JobReports
+from fluxlike.protocol.jobs import JobRaise, JobUrgency, QueueStart, QueueStop, Submit
+
+PICK = st.integers(0, 50)
+SCHEMES = st.sampled_from(["afterok", "afterany", "afternotok", "afterexcept", "afterstart"])
+NOT_FROM_EVENTS = ("spec", "allocation", "launched", "annotations")
+
+
+class Executors:
+    """What the nodes know: tasks that run, and results that nobody has acknowledged yet."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, bool] = {}
+        """job -> whether its start was reported"""
+        self.seen: set[str] = set()
+        self.unacknowledged: list[tuple[int, tuple[Any, ...]]] = []
+        """(tag of the report, its row)"""
+
+    def hear(self, line: str) -> None:
+        verb, *rest = line.split()
+        if verb == "launch":
+            assert rest[0] not in self.seen, f"{rest[0]} is started twice"
+            self._start(rest[0])
+        elif line.startswith("look for") and rest[1] not in self.seen:
+            self._start(rest[1])  # its start was lost on the way
+
+    def _start(self, job: str) -> None:
+        self.seen.add(job)
+        self.running[job] = False
+
+
+class JobManagerUnderAnyHistory(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.executors = Executors()
+        self.submits: dict[int, list[int]] = {}
+        """tag of a submit not yet answered -> nothing known of its ids"""
+        self.acknowledged: set[int] = set()
+
+    def teardown(self) -> None:
+        try:
+            self._bring_all_to_an_end()
+        finally:
+            self.world.close()
+
+    # -- doing ------------------------------------------------------------------------------------------------
+
+    @property
+    def jobs(self) -> dict[int, Job]:
+        return self.world.manager._board.jobs
+
+    def listen(self) -> None:
+        """Read what happened; the executors act on it, and the client remembers what it was promised."""
+        for line in self.world.tape.take():
+            assert not line.startswith(("BROKEN", "log error")), line
+            assert "internal" not in line, line
+            self.executors.hear(line)
+        answered = self.world.client.answered
+        for tag in [tag for tag in self.submits if tag in answered]:
+            del self.submits[tag]
+            if answered[tag].error is None:
+                self.acknowledged |= set(answered[tag].body.ids)
+        self.executors.unacknowledged = [
+            (tag, row) for tag, row in self.executors.unacknowledged if tag not in answered
+        ]
+
+    def report(self, *row: Any) -> None:
+        tag = self.world.ask(JobReports(rows=[row]))
+        self.executors.unacknowledged.append((tag, row))
+        self.listen()
+
+    def known(self, pick: int) -> int:
+        ids = sorted(self.jobs)
+        return ids[pick % len(ids)]
+
+    # -- what may happen --------------------------------------------------------------------------------------
+
+    @initialize()
+    def nodes_come(self) -> None:
+        self.world.nodes = [(0, "node0", 0b11, 0, True), (1, "node1", 0b1, 0, True)]
+        self.world.tell_nodes()
+
+    @rule(
+        tasks=st.integers(1, 3),
+        copies=st.integers(1, 3),
+        limit=st.sampled_from([0.0, 30.0]),
+        urgency=st.sampled_from([0, 16, 16, 16, 31]),
+    )
+    def submit(self, tasks: int, copies: int, limit: float, urgency: int) -> None:
+        self._submit(from_command(["true"], ntasks=tasks, duration=limit), copies, urgency)
+
+    @precondition(lambda self: self.jobs)
+    @rule(scheme=SCHEMES, pick=PICK, second=SCHEMES, other=PICK)
+    def submit_after_others(self, scheme: str, pick: int, second: str, other: int) -> None:
+        dependencies = [
+            {"scheme": scheme, "value": str(self.known(pick))},
+            {"scheme": second, "value": str(self.known(other))},
+        ]
+        self._submit(from_command(["true"], dependencies=dependencies), 1, 16)
+
+    @rule(seconds=st.integers(-10, 100))
+    def submit_for_later(self, seconds: int) -> None:
+        begin = {"scheme": "begin-time", "value": repr(self.world.clock.at + seconds)}
+        self._submit(from_command(["true"], dependencies=[begin]), 1, 16)
+
+    def _submit(self, spec: dict[str, Any], copies: int, urgency: int) -> None:
+        rows = [[0, str(copy)] for copy in range(copies)]
+        self.submits[self.world.ask(Submit(specs=[spec], jobs=rows, urgency=urgency))] = []
+        self.listen()
+
+    @precondition(lambda self: self.jobs)
+    @rule(pick=PICK, severity=st.sampled_from([0, 0, 3]))
+    def raise_exception(self, pick: int, severity: int) -> None:
+        self.world.ask(JobRaise(ids=[self.known(pick)], severity=severity, note="why not"))
+        self.listen()
+
+    @rule()
+    def cancel_all_pending(self) -> None:
+        self.world.ask(JobRaise(ids=[], states=["pending"]))
+        self.listen()
+
+    @precondition(lambda self: self.jobs)
+    @rule(pick=PICK, urgency=st.sampled_from([0, 1, 16, 31]))
+    def change_urgency(self, pick: int, urgency: int) -> None:
+        self.world.ask(JobUrgency(id=self.known(pick), urgency=urgency))
+        self.listen()
+
+    @precondition(lambda self: self.executors.running)
+    @rule(pick=PICK, status=st.sampled_from([0, 0, 256, 9]), broken=st.booleans())
+    def tasks_go_on(self, pick: int, status: int, broken: bool) -> None:
+        """A job's tasks report their start, or else their end."""
+        running = sorted(self.executors.running)
+        name = running[pick % len(running)]
+        job_id, now = self.world.tape.id_of(name), self.world.clock.now()
+        if not self.executors.running[name] and not broken:
+            self.executors.running[name] = True
+            self.report(job_id, "start", now, None)
+            return
+        del self.executors.running[name]
+        if broken:
+            context = {"type": "exec", "severity": 0, "note": "no such command"}
+            self.report(job_id, "exception", now, context)
+        self.report(job_id, "finish", now, {"status": status})
+
+    @rule(seconds=st.integers(1, 40))
+    def time_passes(self, seconds: int) -> None:
+        self.world.advance(float(seconds))
+        self.listen()
+
+    @rule(rank=st.integers(0, 1), up=st.booleans())
+    def node_goes_or_comes(self, rank: int, up: bool) -> None:
+        self.world.nodes[rank] = (*self.world.nodes[rank][:4], up)
+        self.world.tell_nodes()
+        self.listen()
+
+    @rule(started=st.booleans())
+    def queue_is_switched(self, started: bool) -> None:
+        self.world.ask(QueueStart() if started else QueueStop(reason="lunch"))
+        self.listen()
+
+    @rule(by_hand=st.booleans())
+    def store_changes_its_pace(self, by_hand: bool) -> None:
+        self.world.by_hand = by_hand
+        self.world.settle()
+        self.listen()
+
+    @precondition(lambda self: self.world.store.busy)
+    @rule()
+    def store_gets_to_it(self) -> None:
+        self.world.commit()
+        self.listen()
+
+    @rule(broken=st.booleans())
+    def disk_breaks_or_is_mended(self, broken: bool) -> None:
+        self.world.disk.broken = "disk is full" if broken else None
+        self.world.do(self.world.store.retry)
+        self.listen()
+
+    @rule()
+    def rank_0_is_killed_and_restarted(self) -> None:
+        self.submits.clear()  # nobody was promised anything
+        self.world.disk.broken = None  # with a broken store it would not start at all
+        self.world.restart()
+        self.world.tell_nodes()
+        unacknowledged, self.executors.unacknowledged = self.executors.unacknowledged, []
+        self.listen()
+        for _, row in unacknowledged:
+            self.report(*row)
+
+    # -- what must be true at any time ------------------------------------------------------------------------
+
+    @invariant()
+    def no_acknowledged_job_is_lost(self) -> None:
+        assert self.acknowledged <= self.jobs.keys()
+
+    @invariant()
+    def every_job_is_what_its_log_says(self) -> None:
+        for job in self.jobs.values():
+            if job.eventlog is None:
+                assert job.state is State.INACTIVE
+                continue
+            replayed = Job(job.id, job.digest, job.cc)
+            for timestamp, name, context in job.eventlog:
+                apply(replayed, timestamp, name, context)
+            compared = [name for name in Job.__slots__ if name not in NOT_FROM_EVENTS]
+            assert [getattr(replayed, n) for n in compared] == [getattr(job, n) for n in compared]
+
+    @invariant()
+    def nothing_is_held_twice_and_the_scheduler_knows_it_all(self) -> None:
+        used = {0: 0, 1: 0}
+        for job in self.jobs.values():
+            for rank, cores, _ in job.allocation.nodes if job.held else ():
+                assert not used[rank] & cores
+                used[rank] |= cores
+        scheduler = self.world.manager._board.scheduler
+        assert {rank: scheduler.usage(rank)[0] for rank in used} == used
+
+    @invariant()
+    def jobs_that_wait_for_resources_are_those_in_the_queue(self) -> None:
+        waiting = [job for job in self.jobs.values() if job.state is State.SCHED]
+        assert len(self.world.manager._board.scheduler) == len(waiting)
+
+    # -- the end ----------------------------------------------------------------------------------------------
+
+    def _bring_all_to_an_end(self) -> None:
+        self.store_changes_its_pace(False)
+        self.disk_breaks_or_is_mended(False)
+        self.queue_is_switched(True)
+        for rank in (0, 1):
+            self.node_goes_or_comes(rank, True)
+        self.time_passes(200)
+        for _ in range(len(self.jobs) + 1):
+            for job in [job for job in self.jobs.values() if job.state & State.SCHED and not job.urgency]:
+                self.world.ask(JobUrgency(id=job.id, urgency=16))
+                self.listen()
+            while self.executors.running:
+                self.tasks_go_on(0, 0, False)
+        unfinished = [job for job in self.jobs.values() if job.state is not State.INACTIVE]
+        assert not unfinished
+        assert not self.executors.unacknowledged
+        assert not self.submits
+        loaded = self.world.disk.load()
+        assert {row[0] for row in loaded.inactive} == self.jobs.keys()
+        assert not loaded.active
+        assert self.world.clock.at > BEGAN
+
+
+TestJobManager = JobManagerUnderAnyHistory.TestCase
+TestJobManager.settings = settings(max_examples=1500, stateful_step_count=40, deadline=None)
