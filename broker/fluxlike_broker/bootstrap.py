@@ -32,6 +32,7 @@ class Bootstrap:
     overlay: OverlaySettings
     public_key: bytes
     secret_key: bytes = field(repr=False)
+    ipv6: bool = False
     level: int = 0
 
     @property
@@ -139,4 +140,5 @@ def from_config(settings: Settings, rank: int | None) -> Bootstrap:
         overlay=settings.overlay,
         public_key=public,
         secret_key=secret,
+        ipv6=settings.bootstrap.enable_ipv6,
     )

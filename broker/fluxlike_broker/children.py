@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -73,6 +74,8 @@ def run_broker(plan: Plan) -> int:
     if not lock.take():
         return DUPLICATE
     ring = open_log(plan.rank, plan.settings.log)
+    # Jobs are acyclic and many: the defaults would look through all of them again and again.
+    gc.set_threshold(50_000, 50, 1000)
 
     async def live() -> int:
         return await Broker(plan, ring).run()

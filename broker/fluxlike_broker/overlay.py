@@ -81,7 +81,7 @@ class Overlay:
 
     def open(self) -> None:
         self._zap = gatekeeper(self._context, self._keys)
-        self._down = Link(router_socket(self._context, self._keys, self._boot.bind), self._from_below)
+        self._down = Link(router_socket(self._context, self._keys, self._boot.bind, ipv6=self._boot.ipv6), self._from_below)
         if self._boot.rank != 0:
             self._connect()
 
@@ -121,7 +121,7 @@ class Overlay:
         self.attached = False
         if self._unattached_since is None:
             self._unattached_since = self._loop.time()
-        socket = dealer_socket(self._context, self._keys, self.uuid)
+        socket = dealer_socket(self._context, self._keys, self.uuid, ipv6=self._boot.ipv6)
         socket.connect(self._boot.endpoints[self._boot.ancestors[self._ancestor]])
         self._up = Link(socket, self._from_above)
         self._heard = self._loop.time()

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fluxlike.config.settings import Settings
 from fluxlike_broker.bootstrap import Bootstrap
 
-ORPHAN_WITHOUT_STATE, ORPHAN_WITH_STATE = 5.0, 600.0
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -65,7 +63,4 @@ class Plan:
 
     @property
     def orphan_timeout(self) -> float:
-        chosen = self.settings.exec.orphan_timeout
-        if chosen is not None:
-            return chosen
-        return ORPHAN_WITH_STATE if self.durable else ORPHAN_WITHOUT_STATE
+        return self.settings.exec.orphan_timeout_for(has_state=self.durable)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from fluxlike.errors import FluxlikeError, HostUnreachable, NoSuchService
+from fluxlike.protocol.instance import Ping
 from fluxlike.protocol.message import ANY, ROLE_OWNER, Flag, Kind, Message
 from fluxlike.protocol.payload import Payload
 from fluxlike_broker.call import Call
@@ -179,7 +180,7 @@ class Router:
             if open_call is not None:
                 open_call.cancel()
             return
-        found = self._handlers.get(message.topic)
+        found = self._handlers.get(message.topic) or self._ping_of(message.topic)
         if found is None:
             self._refuse(message, NoSuchService(f"no service answers {message.topic} on rank {self.rank}"))
             return
@@ -187,6 +188,11 @@ class Router:
         self._dispatch(call, *found)
         if not call.done:
             self._open[call.key] = call
+
+    def _ping_of(self, topic: str) -> tuple[type[Payload], Callable[..., Any]] | None:
+        """Every service can be pinged; where it is served, its broker answers."""
+        service, _, verb = topic.partition(".")
+        return self._handlers.get(Ping.topic) if verb == "ping" and service in self._services else None
 
     def _dispatch(self, call: Call, payload: type[Payload], handler: Callable[..., Any]) -> None:
         try:

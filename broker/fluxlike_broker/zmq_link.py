@@ -116,8 +116,11 @@ def gatekeeper(context: zmq.Context[zmq.Socket[bytes]], keys: Keys) -> Link:
     return link
 
 
-def router_socket(context: zmq.Context[zmq.Socket[bytes]], keys: Keys, endpoint: str) -> zmq.Socket[bytes]:
+def router_socket(
+    context: zmq.Context[zmq.Socket[bytes]], keys: Keys, endpoint: str, *, ipv6: bool
+) -> zmq.Socket[bytes]:
     socket = context.socket(zmq.ROUTER)
+    socket.ipv6 = ipv6
     _tune(socket)
     socket.router_mandatory = True
     socket.zap_domain = b"fluxlike"
@@ -126,8 +129,11 @@ def router_socket(context: zmq.Context[zmq.Socket[bytes]], keys: Keys, endpoint:
     return socket
 
 
-def dealer_socket(context: zmq.Context[zmq.Socket[bytes]], keys: Keys, identity: bytes) -> zmq.Socket[bytes]:
+def dealer_socket(
+    context: zmq.Context[zmq.Socket[bytes]], keys: Keys, identity: bytes, *, ipv6: bool
+) -> zmq.Socket[bytes]:
     socket = context.socket(zmq.DEALER)
+    socket.ipv6 = ipv6
     _tune(socket)
     socket.routing_id = identity
     # The empty message a (re)connect sends makes a restarted parent ask who we are.
@@ -142,5 +148,4 @@ def _tune(socket: zmq.Socket[bytes]) -> None:
     socket.linger = 0
     socket.sndhwm = socket.rcvhwm = 0  # bounded by credit in the protocols above, not by dropping here
     socket.maxmsgsize = MAX_FRAME + 4096
-    socket.ipv6 = True
     socket.handshake_ivl = 10_000

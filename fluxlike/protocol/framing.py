@@ -22,6 +22,8 @@ class FrameReader:
     def feed(self, data: bytes) -> list[bytes]:
         """Raises ProtocolError on a frame over the limit: the stream is then out of step and must be closed."""
         buffer = self._buffer
+        if not buffer and int.from_bytes(data[:PREFIX], "big") == len(data) - PREFIX <= self._limit:
+            return [data[PREFIX:]] if len(data) >= PREFIX else []  # the ordinary case: just one whole frame
         buffer += data
         frames: list[bytes] = []
         at = 0

@@ -174,15 +174,20 @@ def decode(frame: bytes) -> Message:
     if not isinstance(fields, list) or len(fields) != 11:
         raise ProtocolError("frame is not a message array of 11 fields")
     kind, topic, nodeid, matchtag, sender, userid, roles, flags, fault, route, data = fields
+    # Spelled out: a loop over the fields costs more than the rest of this function.
     if not (
         type(kind) is int
         and kind in _KINDS
         and type(topic) is str
         and type(data) is bytes
-        and all(type(n) is int for n in (nodeid, matchtag, sender, userid, roles, flags))
-        and type(route) is list
-        and all(type(rank) is int for rank in route)
-        and (fault is None or (type(fault) is list and len(fault) == 2 and all(type(e) is str for e in fault)))
+        and type(nodeid) is int
+        and type(matchtag) is int
+        and type(sender) is int
+        and type(userid) is int
+        and type(roles) is int
+        and type(flags) is int
+        and _is_route(route)
+        and (fault is None or _is_fault(fault))
     ):
         raise ProtocolError("a field of the message array has the wrong type")
     return Message(
@@ -198,6 +203,14 @@ def decode(frame: bytes) -> Message:
         route=route,
         data=data,
     )
+
+
+def _is_route(route: object) -> bool:
+    return type(route) is list and (not route or all(type(rank) is int for rank in route))
+
+
+def _is_fault(fault: object) -> bool:
+    return type(fault) is list and len(fault) == 2 and all(type(part) is str for part in fault)
 
 
 _KINDS = {Kind.REQUEST: "request", Kind.RESPONSE: "response", Kind.EVENT: "event", Kind.CONTROL: "control"}

@@ -180,8 +180,7 @@ class RSet:
             {mapping[rank]: children for rank, children in self.ranks.items()},
             {mapping[rank]: self.hosts[rank] for rank in self.ranks},
             properties={
-                name: Idset.of([mapping[rank] for rank in members])
-                for name, members in self.properties.items()
+                name: Idset.of([mapping[rank] for rank in members]) for name, members in self.properties.items()
             },
             nslots=self.nslots,
             starttime=self.starttime,
@@ -209,9 +208,7 @@ class RSet:
         hosts = dict(self.hosts)
         for rank, host in other.hosts.items():
             if hosts.setdefault(rank, host) != host:
-                raise InvalidRequest(
-                    f"cannot unite R: rank {rank} is {hosts[rank]} in one set, {host} in the other"
-                )
+                raise InvalidRequest(f"cannot unite R: rank {rank} is {hosts[rank]} in one set, {host} in the other")
         return hosts
 
     def _merged_scheduling(self, other: RSet) -> dict[str, Any] | None:

@@ -249,18 +249,14 @@ def test_rset_operations_agree_with_sets_of_triples(
 
 
 @given(triples, st.sets(st.integers(0, 8)), property_sets)
-def test_copy_ranks_agrees_with_a_filter(
-    parts: set[Triple], chosen: set[int], properties: dict[str, set[int]]
-) -> None:
+def test_copy_ranks_agrees_with_a_filter(parts: set[Triple], chosen: set[int], properties: dict[str, set[int]]) -> None:
     made = rset_of(parts, properties).copy_ranks(Idset.of(chosen))
     assert triples_of(made) == {triple for triple in parts if triple[0] in chosen}
     assert_sound(made)
 
 
 @given(triples, property_sets, st.permutations(range(6)))
-def test_remap_and_back_is_the_same_set(
-    parts: set[Triple], properties: dict[str, set[int]], order: list[int]
-) -> None:
+def test_remap_and_back_is_the_same_set(parts: set[Triple], properties: dict[str, set[int]], order: list[int]) -> None:
     r = rset_of(parts, properties)
     there = dict(enumerate(order))
     back = {new: old for old, new in there.items()}

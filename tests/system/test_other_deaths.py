@@ -25,8 +25,10 @@ def test_children_of_a_lost_middle_broker_attach_to_the_root(site: Site) -> None
     assert flux.wait(running).result == "canceled"
     flux.kill_broker(MIDDLE)
     wait_until(
-        lambda: {rank: health for rank, health in flux.health().items() if rank not in (0, MIDDLE)}
-        == dict.fromkeys((2, 3, 4, 5, 6), "full"),
+        lambda: (
+            {rank: health for rank, health in flux.health().items() if rank not in (0, MIDDLE)}
+            == dict.fromkeys((2, 3, 4, 5, 6), "full")
+        ),
         show=flux.health,
     )
     wait_until(lambda: flux.health()[MIDDLE] == "lost", show=flux.health)
@@ -84,7 +86,9 @@ def test_a_killed_executor_leaves_no_task_behind_once_the_new_one_is_there(site:
 
 
 def test_everything_ends_with_a_launcher_that_is_killed(site: Site) -> None:
-    script = f"fluxlike submit sleep 1000; fluxlike submit --wait-event=start sleep 1000; touch {site.root}/up; sleep 1000"
+    script = (
+        f"fluxlike submit sleep 1000; fluxlike submit --wait-event=start sleep 1000; touch {site.root}/up; sleep 1000"
+    )
     launcher = site.popen("start", *site.options(3), "--", "sh", "-c", script)
     wait_until((site.root / "up").exists)
     below = descendants(launcher.pid)

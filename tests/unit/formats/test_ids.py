@@ -59,9 +59,7 @@ def test_what_is_no_id_is_refused_and_quoted(text: str) -> None:
     assert repr(text)[:70] in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"), [("-5", "words"), ("reform-remote-galileo", "words"), ("😃😄", "emoji")]
-)
+@pytest.mark.parametrize(("text", "why"), [("-5", "words"), ("reform-remote-galileo", "words"), ("😃😄", "emoji")])
 def test_encodings_we_lack_are_named(text: str, why: str) -> None:
     with pytest.raises(InvalidRequest, match=why):
         decode(text)

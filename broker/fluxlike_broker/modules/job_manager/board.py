@@ -136,6 +136,8 @@ class Board:
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
+        if self._schedule_due:  # what it allocates goes into the same commit
+            self._schedule()
         self._flush_due = False
         self.store.flush()
 
@@ -203,7 +205,8 @@ class Board:
         self._ended.add(self.store.batch, job)
         return False
 
-    def _retired(self, jobs: list[Job]) -> None:
+    def _retired(self, ended: list[Job]) -> None:
+        jobs = [job for job in ended if job.id in self.jobs]  # without those that the store refused meanwhile
         for job in jobs:
             job.eventlog = None
             self._tell_followers(job.id)
@@ -219,6 +222,8 @@ class Board:
             asyncio.get_running_loop().call_soon(self._schedule)
 
     def _schedule(self) -> None:
+        if not self._schedule_due:
+            return
         self._schedule_due = False
         if not self.queue_started or self.stopping or self.store.failure is not None:
             return
