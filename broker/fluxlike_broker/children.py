@@ -74,6 +74,7 @@ def run_broker(plan: Plan) -> int:
     if not lock.take():
         return DUPLICATE
     ring = open_log(plan.rank, plan.settings.log)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # an executor started anew is nobody's zombie
     # Jobs are acyclic and many: the defaults would look through all of them again and again.
     gc.set_threshold(50_000, 50, 1000)
 

@@ -1,15 +1,14 @@
-"""The directory of a job: made before its tasks, gone after them, whatever they left in it."""
+"""The directories of jobs: made before the tasks, gone after them, whatever they left in them."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Iterator
+import stat
 
-from fluxlike_executor.log import warn
+from fluxlike_executor.removal import Removals
 
-STEP = 256
-"""Entries removed at a stretch. A tree of a million files must not keep the other jobs waiting."""
+SPARES = 64
+"""Empty directories kept for the next job. On a disk, renaming one costs a quarter of making and removing it."""
 
 
 def make(base: str, name: str) -> str:
@@ -26,85 +25,68 @@ def make(base: str, name: str) -> str:
     return path
 
 
-def remove(path: str) -> Iterator[None] | None:
-    """Removes the directory at once if it is empty; else answers the rest of the work, in steps."""
-    try:
-        os.rmdir(path)
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return _remove_tree(path)
-    return None
+class JobDirectories:
+    """Between busy moments nothing is left of any of them: spares exist only while other jobs run."""
 
-
-class Removals:
-    """Trees that are being removed, a step of each in turn."""
-
-    __slots__ = ("_waiting",)
+    __slots__ = ("_made", "_removals", "_spares")
 
     def __init__(self) -> None:
-        self._waiting: deque[Iterator[None]] = deque()
+        self._removals = Removals()
+        self._spares: list[tuple[str, str]] = []
+        self._made = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
+    def make(self, base: str, name: str) -> str:
+        """Private and, unless an earlier attempt left it, empty. Raises OSError."""
+        if self._spares and self._spares[-1][0] == base:
+            path = f"{base}/{name}"
+            try:
+                os.rename(self._spares[-1][1], path)
+            except OSError:
+                return make(base, name)
+            self._spares.pop()
+            return path
+        return make(base, name)
 
-    def add(self, path: str) -> None:
-        """An empty directory and a small tree are gone when this returns."""
-        removal = remove(path)
-        if removal is not None:
-            self._waiting.appendleft(removal)
-            self.step()
+    def release(self, path: str, busy: bool) -> None:
+        """The job is over. `busy` says that others run, and that a spare may be wanted soon."""
+        if busy and len(self._spares) < SPARES and _as_new(path) and self._put_by(path):
+            return
+        self._removals.add(path)
+        if not busy:
+            self._remove_spares()
+
+    def _put_by(self, path: str) -> bool:
+        base = path.rpartition("/")[0]
+        self._made += 1
+        spare = f"{base}/.spare-{self._made}"
+        try:
+            os.rename(path, spare)
+        except OSError:
+            return False
+        self._spares.append((base, spare))
+        return True
+
+    def _remove_spares(self) -> None:
+        for _, spare in self._spares:
+            self._removals.add(spare)
+        self._spares.clear()
+
+    def pending(self) -> bool:
+        """Large trees are removed in steps; some are left to do."""
+        return bool(self._removals)
 
     def step(self) -> None:
-        removal = self._waiting.popleft()
-        for _ in removal:
-            self._waiting.append(removal)
-            return
+        self._removals.step()
 
     def complete(self) -> None:
-        while self._waiting:
-            self.step()
+        self._remove_spares()
+        self._removals.complete()
 
 
-def _remove_tree(path: str) -> Iterator[None]:
-    """A step removes about STEP entries. Never follows a link out of the tree, never raises."""
-    stuck: set[str] = set()
-    stack = [path]
-    while stack:
-        below: list[str] = []
-        yield from _clear(stack[-1], below)
-        below = [name for name in below if name not in stuck]
-        if below:
-            stack += below
-            continue
-        here = stack.pop()
-        try:
-            os.rmdir(here)
-        except OSError:
-            stuck.add(here)
-    if path in stuck:
-        warn(f"could not remove all of {path}")
-
-
-def _clear(path: str, below: list[str]) -> Iterator[None]:
-    """Unlinks what is no directory; the directories are added to `below`."""
+def _as_new(path: str) -> bool:
+    """Nothing in it, and still ours alone."""
     try:
-        os.chmod(path, 0o700)  # a job may have taken its own right to write from itself
-        entries = os.scandir(path)
+        found = os.lstat(path)
+        return stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o700 and not os.listdir(path)
     except OSError:
-        return
-    with entries:
-        for count, entry in enumerate(entries, 1):
-            if entry.is_dir(follow_symlinks=False):
-                below.append(entry.path)
-            else:
-                _unlink(entry.path)
-            if not count % STEP:
-                yield
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return  # the directory will then not go either, and that is reported
+        return False

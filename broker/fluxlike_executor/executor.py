@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fluxlike_executor.clock import monotonic, wall
-from fluxlike_executor.directory import Removals
+from fluxlike_executor.directory import JobDirectories
 from fluxlike_executor.instance import Instance
 from fluxlike_executor.job import Job, Key, State, check_row
 from fluxlike_executor.killing import KillSequence, signal_group, signal_job, signal_orphaned_group
@@ -37,10 +37,10 @@ class Executor:
         self._specs = SpecCache()
         self._queue: deque[Job] = deque()
         self._tasks: dict[int, tuple[Job, int]] = {}
-        self._launcher = Launcher(Plumbing(loop, self.outbox))
+        self._directories = JobDirectories()
+        self._launcher = Launcher(Plumbing(loop, self.outbox), self._directories)
         self._kills = KillSequence(loop)
         self._strays = Strays(loop, self._tasks)
-        self._removals = Removals()
 
     # What the broker asks for
 
@@ -112,9 +112,9 @@ class Executor:
         """True: there is more to do at once."""
         if self._queue:
             self._launch_some()
-        if self._removals:
-            self._removals.step()
-        return bool(self._queue or self._removals)
+        if self._directories.pending():
+            self._directories.step()
+        return bool(self._queue) or self._directories.pending()
 
     def _launch_some(self) -> None:
         until = monotonic() + LAUNCHING
@@ -197,7 +197,7 @@ class Executor:
             pipe.close()
         job.outputs.clear()  # they point back at the job: a cycle would wait for the collector
         if job.directory:
-            self._removals.add(job.directory)
+            self._directories.release(job.directory, busy=bool(self._tasks or self._queue))
         if not job.transient:
             self.results.finished(job.id, job.attempt, wall(), job.statuses, job.error)
             return
@@ -228,7 +228,7 @@ class Executor:
                 for pipe in job.outputs:
                     pipe.close()
                 self._finish(job)
-        self._removals.complete()
+        self._directories.complete()
 
     # Acknowledgements
 

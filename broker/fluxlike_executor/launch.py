@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from fluxlike_executor import directory
+from fluxlike_executor.directory import JobDirectories
 from fluxlike_executor.environment import Environment, job_environment, render_values, set_task, tags_of
 from fluxlike_executor.instance import Instance
 from fluxlike_executor.job import Job
@@ -15,10 +15,11 @@ from fluxlike_executor.templates import render, task_tags
 
 
 class Launcher:
-    __slots__ = ("_cwd", "_plumbing", "_spawner")
+    __slots__ = ("_cwd", "_directories", "_plumbing", "_spawner")
 
-    def __init__(self, plumbing: Plumbing) -> None:
+    def __init__(self, plumbing: Plumbing, directories: JobDirectories) -> None:
         self._plumbing = plumbing
+        self._directories = directories
         self._spawner = Spawner(plumbing.null)
         self._cwd = "/"
         os.chdir("/")
@@ -42,7 +43,7 @@ class Launcher:
         if spec is None:
             raise StartError(NOT_POSSIBLE, f"the start message lacks the spec {job.digest}")
         if not job.transient:
-            job.directory = _make_directory(job, instance)
+            job.directory = self._make_directory(job, instance)
         if spec.cwd != self._cwd:
             self._enter(spec.cwd)
         tags = tags_of(job, spec, instance) if spec.tagged else {}
@@ -52,6 +53,13 @@ class Launcher:
         finally:
             streams.spawned()
             streams.complete()
+
+    def _make_directory(self, job: Job, instance: Instance) -> str:
+        name = "f" + job.name.decode()[1:]  # plain letters for a file name
+        try:
+            return self._directories.make(instance.tmpdir, name)
+        except (OSError, ValueError) as error:
+            raise refusal(error, f"job directory {instance.tmpdir}/{name}") from None
 
     def _enter(self, cwd: str) -> None:
         try:
@@ -85,11 +93,3 @@ def _arguments(spec: Spec, tags: dict[str, str]) -> list[bytes]:
     for at, word in spec.command_tags.items():
         argv[at] = encoded(render(word, tags))
     return argv
-
-
-def _make_directory(job: Job, instance: Instance) -> str:
-    name = "f" + job.name.decode()[1:]  # plain letters for a file name
-    try:
-        return directory.make(instance.tmpdir, name)
-    except (OSError, ValueError) as error:
-        raise refusal(error, f"job directory {instance.tmpdir}/{name}") from None

@@ -145,6 +145,8 @@ class Attachment:
         self._stdin_busy = False
         self._stdin_tasks = list(stdin_tasks)
         self._interrupted_at = -TWICE
+        self._early: list[int] = []
+        """Signals for tasks whose start we have not heard of; their output may be here before that."""
         self._cancelled = False
         self._left: int | None = None
 
@@ -203,6 +205,7 @@ class Attachment:
             self._view.event(event)
         if self._story.running:
             self._view.status.stop()
+            self._pass_on()
         if not self._events.done:
             self._ask_events()
 
@@ -238,10 +241,17 @@ class Attachment:
             self._on_interrupt()
         elif signum == SIGTSTP:
             self._on_stop()
-        elif self._story.running:
-            self._ask_touch(JobKill(ids=[self._id], signum=signum))
-        elif signum in ENDING:
+        elif signum in ENDING and not self._story.running:
             self._cancel(f"{Signals(signum).name} before it was started")
+        else:
+            self._early.append(signum)
+            if self._story.running:
+                self._pass_on()
+
+    def _pass_on(self) -> None:
+        for signum in self._early:
+            self._ask_touch(JobKill(ids=[self._id], signum=signum))
+        self._early.clear()
 
     def _on_interrupt(self) -> None:
         assert self._inbox is not None

@@ -124,8 +124,10 @@ class Site:
         for instance in self.instances:
             instance.stop()
         for child in self._children:
-            _end(child)
+            child.terminate()
         faults += self._left_processes()
+        for child in self._children:
+            child.communicate(timeout=10)
         faults += [f"{path} is left" for path in self._left_files()]
         shutil.rmtree(self.root, ignore_errors=True)
         return faults
@@ -153,12 +155,6 @@ class Site:
             logs = [path.name for path in folder.glob("broker-*.log")]
             found += [str(path) for path in folder.glob("*") if path.name not in (*KEPT, *logs)]
         return found
-
-
-def _end(child: subprocess.Popen[str]) -> None:
-    if child.poll() is None:
-        child.kill()
-    child.communicate(timeout=10)
 
 
 class Instance:

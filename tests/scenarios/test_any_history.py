@@ -262,4 +262,4 @@ class JobManagerUnderAnyHistory(RuleBasedStateMachine):
 
 
 TestJobManager = JobManagerUnderAnyHistory.TestCase
-TestJobManager.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestJobManager.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)

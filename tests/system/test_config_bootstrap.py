@@ -108,9 +108,9 @@ def test_a_broker_with_another_key_stays_out(cluster: Cluster) -> None:
     stranger = cluster.launch(2, conf=cluster.write("wrong.toml", str(wrong)))
     flux = cluster.root("-S", "broker.quorum=2")
     wait_until(lambda: flux.health()[1] == "full")
-    job = flux.sh("true", nnodes=3, ntasks=3)
-    # It has had the time to try: rank 1 has joined, run a job and answered since.
+    # It has the time to try: rank 1 joins, runs a job and answers meanwhile.
     assert flux.wait(flux.sh("true", nnodes=2, ntasks=2)).result == "completed"
+    job = flux.sh("true", nnodes=3, ntasks=3)
     assert flux.health() == {0: "partial", 1: "full", 2: "offline"}
     assert flux.client.job(job).state == "sched"
     assert stranger.poll() is None, "it goes on trying, as a pod whose secret comes late must"

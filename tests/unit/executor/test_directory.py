@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from fluxlike_executor import directory
-from fluxlike_executor.directory import STEP, Removals
+from fluxlike_executor.directory import SPARES, JobDirectories
+from fluxlike_executor.removal import STEP, Removals
 from fluxlike_executor.spawn import find
 
 
@@ -52,6 +53,57 @@ def test_what_is_gone_already_needs_no_removal(tmp_path: Path) -> None:
     removals = Removals()
     removals.add(str(tmp_path / "never"))
     assert not removals
+
+
+def test_an_empty_directory_serves_the_next_job_while_others_run(tmp_path: Path) -> None:
+    directories = JobDirectories()
+    first = directories.make(str(tmp_path), "fone")
+    before = os.stat(first).st_ino
+    directories.release(first, busy=True)
+    assert not os.path.exists(first)
+    second = directories.make(str(tmp_path), "ftwo")
+    assert os.stat(second).st_ino == before
+    directories.release(second, busy=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("change", ["file", "mode", "link", "gone"])
+def test_a_directory_that_was_changed_serves_no_other_job(tmp_path: Path, change: str) -> None:
+    directories = JobDirectories()
+    path = Path(directories.make(str(tmp_path / "base"), "fone"))
+    if change == "file":
+        (path / "x").touch()
+    elif change == "mode":
+        path.chmod(0o755)
+    else:
+        path.rmdir()
+        if change == "link":
+            (tmp_path / "elsewhere").mkdir()
+            (tmp_path / "elsewhere" / "kept").touch()
+            path.symlink_to(tmp_path / "elsewhere")
+    directories.release(str(path), busy=True)
+    assert change != "link" or (tmp_path / "elsewhere" / "kept").exists()
+    assert list((tmp_path / "base").iterdir()) == []
+
+
+def test_spares_are_few_and_none_is_left_when_nothing_runs(tmp_path: Path) -> None:
+    directories = JobDirectories()
+    paths = [directories.make(str(tmp_path), f"f{number}") for number in range(2 * SPARES)]
+    for path in paths[:-1]:
+        directories.release(path, busy=True)
+    assert len(list(tmp_path.iterdir())) == SPARES + 1
+    directories.release(paths[-1], busy=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_spare_does_not_replace_what_an_earlier_attempt_left(tmp_path: Path) -> None:
+    directories = JobDirectories()
+    directories.release(directories.make(str(tmp_path), "fone"), busy=True)
+    (tmp_path / "ftwo").mkdir()
+    (tmp_path / "ftwo" / "kept").touch()
+    assert os.listdir(directories.make(str(tmp_path), "ftwo")) == ["kept"]
+    directories.complete()
+    assert os.listdir(tmp_path) == ["ftwo"]
 
 
 def test_a_program_is_the_first_runnable_file_of_the_search_path(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import msgpack
 
+from fluxlike.config import environment
 from fluxlike.errors import ProtocolError
 from fluxlike.protocol.framing import FrameReader, frame
 from fluxlike_broker.directories import is_held
@@ -63,8 +65,9 @@ class ExecutorLink(asyncio.Protocol):
             os.posix_spawn(
                 sys.executable,
                 argv,
-                dict(os.environb),
+                environment.snapshot(),
                 setsid=True,
+                setsigdef=[signal.SIGCHLD],
                 file_actions=[(os.POSIX_SPAWN_DUP2, null, 0)],
             )
         finally:

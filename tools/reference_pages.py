@@ -1,0 +1,131 @@
+"""Writes docs/commands.md and docs/settings.md from the commands and settings themselves. Run by `make docs`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from fluxlike.config import settings
+from fluxlike.config.registry import KEYS
+from fluxlike.config.settings import Settings
+from fluxlike_cli.main import COMMANDS, program
+
+NOTE = "Written by `make docs`, not by hand; a test compares it with the code."
+
+
+def commands_page() -> str:
+    """Every command with its options and examples."""
+    root = program()
+    lines = ["# Commands", "", NOTE, "", "| command | |", "|---|---|"]
+    lines += [f"| [{name}](#fluxlike-{name}) | {text} |" for name, (_, text) in COMMANDS.items()]
+    lines += ["", "Before the command: `--uri URI` names an instance other than `FLUXLIKE_URI`; `--version`; `--help`."]
+    with click.Context(root, info_name="fluxlike") as ctx:
+        for name in root.list_commands(ctx):
+            command = root.get_command(ctx, name)
+            assert command is not None
+            lines += _command(command, name, ctx, 2)
+    return "\n".join(lines) + "\n"
+
+
+def _command(command: click.Command, name: str, parent: click.Context, level: int) -> Iterator[str]:
+    ctx = click.Context(command, info_name=name, parent=parent)
+    pieces = [piece for piece in command.collect_usage_pieces(ctx) if not piece.startswith("[OPTIONS]")]
+    yield from ("", f"{'#' * level} {ctx.command_path}", "")
+    yield f"`{' '.join([ctx.command_path, '[OPTIONS]', *pieces])}`"
+    yield from _prose(command.help or "")
+    yield from _options(command)
+    yield from _prose(command.epilog or "")
+    if isinstance(command, click.Group):
+        for below in command.list_commands(ctx):
+            found = command.get_command(ctx, below)
+            assert found is not None
+            yield from _command(found, below, ctx, level + 1)
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Paragraphs; those that click is told to leave as they are become blocks of code."""
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        if paragraph.startswith("\b"):
+            words = paragraph.removeprefix("\b").strip("\n").splitlines()
+            if words and words[0].rstrip(":") in ("Example", "Examples"):
+                words = inspect.cleandoc("\n".join(words[1:])).splitlines()
+            yield from ("", "```text", *(line.rstrip() for line in words), "```")
+        elif paragraph:
+            yield from ("", " ".join(paragraph.split()))
+
+
+def _options(command: click.Command) -> Iterator[str]:
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    if options:
+        yield from ("", "| option | meaning |", "|---|---|")
+        yield from (f"| {_names(option)} | {_cell(_meaning(option))} |" for option in options)
+
+
+def _names(option: click.Option) -> str:
+    names = [f"`{name}`" for name in option.opts]
+    value = "" if option.is_flag or option.count else option.metavar or _kind(option.type)
+    return _cell(", ".join(names) + (f" `{value}`" if value else ""))
+
+
+def _kind(kind: click.ParamType) -> str:
+    return "|".join(map(str, kind.choices)) if isinstance(kind, click.Choice) else kind.name.upper()
+
+
+def _meaning(option: click.Option) -> str:
+    shown = f"  [default: {option.default}]" if option.show_default else ""
+    return ((option.help or "") + shown).strip()
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def settings_page() -> str:
+    """Every key of `-S` and of configuration files."""
+    lines = [
+        "# Settings",
+        "",
+        NOTE,
+        "",
+        "`fluxlike start -S KEY=VALUE` changes one; `--conf FILE` reads TOML, in which the part before the dot is the",
+        "table. Durations are seconds, or text such as `1.5m` or `inf`. `-S` wins over files, a later one over an earlier.",
+        "",
+        "| key | default | what | why this default |",
+        "|---|---|---|---|",
+    ]
+    reasons = _reasons()
+    defaults = Settings()
+    for name, key in KEYS.items():
+        reason = reasons[type(getattr(defaults, key.section)).__name__, key.field]
+        shown = key.value_in(defaults)
+        lines.append(f"| `{name}` | {f'`{shown}`' if shown else ''} | {_cell(key.help)} | {_cell(reason)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _reasons() -> dict[tuple[str, str], str]:
+    """(class, field) -> what stands below the field. Python keeps no docstrings of fields; the source has them."""
+    found: dict[tuple[str, str], str] = {}
+    for node in ast.parse(inspect.getsource(settings)).body:
+        if isinstance(node, ast.ClassDef):
+            for field, text in zip(node.body, node.body[1:], strict=False):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    assert isinstance(field.target, ast.Name)
+                    found[node.name, field.target.id] = " ".join(ast.literal_eval(text.value).split())
+    return found
+
+
+PAGES = {"commands.md": commands_page, "settings.md": settings_page}
+
+
+def main(directory: str) -> None:
+    for name, page in PAGES.items():
+        Path(directory, name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
