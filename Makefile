@@ -43,7 +43,7 @@ docs: .venv/.package
 	$(BIN)/python tools/reference_pages.py docs
 
 clean:
-	rm -rf .venv .venv-bench dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-wheel dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is worth keeping only if it is whole: the stamp comes last.

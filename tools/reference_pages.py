@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -72,7 +73,7 @@ def _names(option: click.Option) -> str:
     return _cell(", ".join(names) + (f" `{value}`" if value else ""))
 
 
-def _kind(kind: click.ParamType) -> str:
+def _kind(kind: Any) -> str:
     return "|".join(map(str, kind.choices)) if isinstance(kind, click.Choice) else kind.name.upper()
 
 
@@ -85,6 +86,30 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+HOSTS = """
+## Several hosts
+
+A file that all hosts have, and a key that they share (`fluxlike keygen curve.cert`), join them into one instance. Each
+host runs `fluxlike start --conf FILE`; its rank is its place in the list, found by its name or given with `--rank`.
+The program to run is given on rank 0; the other ranks wait for work.
+
+```toml
+[bootstrap]
+curve_cert = "/etc/fluxlike/curve.cert"
+
+[[bootstrap.hosts]]
+host = "head"
+bind = "tcp://eth0:8050"
+
+[[bootstrap.hosts]]
+host = "node[1-16]"
+```
+
+`bind` is where a host listens and `connect` where others reach it. Hosts without them use the defaults above, in which
+`%h` stands for the host and `%p` for the port.
+"""
+
+
 def settings_page() -> str:
     """Every key of `-S` and of configuration files."""
     lines = [
@@ -93,18 +118,18 @@ def settings_page() -> str:
         NOTE,
         "",
         "`fluxlike start -S KEY=VALUE` changes one; `--conf FILE` reads TOML, in which the part before the dot is the",
-        "table. Durations are seconds, or text such as `1.5m` or `inf`. `-S` wins over files, a later one over an earlier.",
+        "table. Durations are seconds, or text such as `1.5m` or `inf`. `-S` wins over files, and later ones win.",
         "",
-        "| key | default | what | why this default |",
-        "|---|---|---|---|",
+        "| key | default | meaning |",
+        "|---|---|---|",
     ]
     reasons = _reasons()
     defaults = Settings()
     for name, key in KEYS.items():
         reason = reasons[type(getattr(defaults, key.section)).__name__, key.field]
         shown = key.value_in(defaults)
-        lines.append(f"| `{name}` | {f'`{shown}`' if shown else ''} | {_cell(key.help)} | {_cell(reason)} |")
-    return "\n".join(lines) + "\n"
+        lines.append(f"| `{name}` | {f'`{shown}`' if shown else ''} | {_cell(reason)} |")
+    return "\n".join(lines) + "\n" + HOSTS
 
 
 def _reasons() -> dict[tuple[str, str], str]:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import select
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 
 from fluxlike_broker.daemon import Broker
-from fluxlike_broker.directories import RankLock
+from fluxlike_broker.directories import RankLock, is_held, remove
 from fluxlike_broker.log import open_log
 from fluxlike_broker.plan import Plan
 from fluxlike_executor.main import serve
 
 DUPLICATE = 3
 """Exit status of a broker whose rank lives already."""
+
+PATIENCE = 10.0
+"""Seconds for the executor to end after its broker, when nobody else is there to clear up."""
 
 
 def fork(work: Callable[[], int], keep: Sequence[int], log_path: str | None) -> int:
@@ -70,6 +75,7 @@ def _redirect(log_path: str | None) -> None:
 
 
 def run_broker(plan: Plan) -> int:
+    launcher = os.getppid()
     lock = RankLock(plan.folder)
     if not lock.take():
         return DUPLICATE
@@ -81,7 +87,20 @@ def run_broker(plan: Plan) -> int:
     async def live() -> int:
         return await Broker(plan, ring).run()
 
-    return asyncio.run(live())
+    status = asyncio.run(live())
+    if os.getppid() != launcher and not plan.durable:
+        _leave_nothing(plan)
+    return status
+
+
+def _leave_nothing(plan: Plan) -> None:
+    """The launcher was killed, so it cannot remove the run directory. Each rank removes its part, the last one all."""
+    deadline = time.monotonic() + PATIENCE
+    while is_held(plan.executor_lock) and time.monotonic() < deadline:
+        select.select([], [], [], 0.02)
+    remove(plan.folder)
+    if not any(name.isdigit() for name in os.listdir(plan.rundir)):
+        remove(plan.rundir)
 
 
 def run_executor(plan: Plan) -> int:

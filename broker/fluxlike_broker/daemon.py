@@ -11,7 +11,7 @@ import signal
 from typing import Any, ClassVar
 
 from fluxlike.clock import SystemClock
-from fluxlike.errors import FluxlikeError, HostUnreachable
+from fluxlike.errors import ConfigError, FluxlikeError, HostUnreachable
 from fluxlike.idset import Idset, mask_text
 from fluxlike.lifecycle.states import Happening, Phase, after
 from fluxlike.tree.subtree import Members
@@ -76,13 +76,12 @@ class Broker(OverlayEvents):
         self._loop.set_exception_handler(_log_callback_failure)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self._loop.add_signal_handler(number, self.ask_stop)
-        self.overlay.open()
         async with asyncio.TaskGroup() as group:
             executor = group.create_task(self.agent.link.run(), name="executor")
             heart = group.create_task(self._beat(), name="heartbeat")
             if self.root is not None:
                 await self.root.open()
-                self._advance(Happening.JOINED)
+            self._begin()
             await self._ready.wait()
             if not self._end.is_set():
                 await self.door.open()
@@ -91,6 +90,20 @@ class Broker(OverlayEvents):
             executor.cancel()
         await self._close()
         return self.exit_status
+
+    def _begin(self) -> None:
+        try:
+            self.overlay.open()
+        except ConfigError as error:
+            if self.root is not None:
+                self.root.fail(str(error))
+            else:
+                log.error("%s", error)
+                self.exit_status = 1
+                self._advance(Happening.PANIC)
+        else:
+            if self.root is not None:
+                self._advance(Happening.JOINED)
 
     async def _close(self) -> None:
         if self.root is not None:

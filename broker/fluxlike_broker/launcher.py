@@ -18,6 +18,7 @@ from fluxlike.config import environment
 from fluxlike_broker import children
 from fluxlike_broker.directories import is_held, private, remove
 from fluxlike_broker.plan import Plan
+from fluxlike_executor.lock import holder
 
 PATIENCE = 10.0
 """Seconds that brokers get to leave by themselves once their instance has no rank 0."""
@@ -31,11 +32,15 @@ class Launcher:
         self._throw_away = throw_away
         self._brokers: dict[int, int] = {}
         self._executors: dict[int, int] = {}
+        self._started: set[int] = set()
+        """Ranks whose broker we forked; others may live by an earlier start."""
         self._line, self._far_end = socket.socketpair()
         self._program_pid = 0
         self._status: int | None = None
         self._signals = 0
         self._heard = b""
+        self._stopping = False
+        """Rank 0 ends the instance in good order: no rank of it is to stay."""
         self._abandoned = False
         """Rank 0 died and may be started again: nothing of the instance is removed."""
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -60,6 +65,7 @@ class Launcher:
                 executor = children.fork(partial(children.run_executor, plan), [], os.devnull)
                 self._executors[executor] = plan.rank
         self._far_end.close()
+        self._started = set(self._brokers.values())
 
     @property
     def owns_root(self) -> bool:
@@ -104,7 +110,10 @@ class Launcher:
             self._line.sendall(json.dumps(words).encode() + b"\n")
 
     def _hear(self) -> bool:
-        data = self._line.recv(65536)
+        try:
+            data = self._line.recv(65536)
+        except ConnectionResetError:  # it ended without having read our last words
+            data = b""
         *lines, self._heard = (self._heard + data).split(b"\n")
         for line in lines:
             words = json.loads(line)
@@ -113,6 +122,7 @@ class Launcher:
             elif "failed" in words:
                 self._report(error=words["failed"])
             elif "stopping" in words:
+                self._stopping = True
                 self._hang_up()
         return bool(data)
 
@@ -166,10 +176,16 @@ class Launcher:
                 self._executors.pop(pid, None)
 
     def _broker_ended(self, rank: int, code: int) -> None:
+        if rank == 0:
+            while self._hear():  # what it said last tells how it ended
+                pass
+            if self._stopping:
+                for plan in self._plans:
+                    _end_rank(plan)
         if rank == 0 or len(self._plans) == 1:
             if self._status is None:
                 self._status = code if code >= 0 else 128 - code
-            if code < 0 or (rank == 0 and self._program_pid):
+            if code < 0 or (rank == 0 and self._program_pid and not self._stopping):
                 self._root_died(rank, code)
         elif code not in (0, children.DUPLICATE):
             print(f"fluxlike: broker {rank} ended with {_cause(code)}", file=sys.stderr)  # noqa: T201
@@ -210,6 +226,10 @@ class Launcher:
             return
         deadline = time.monotonic() + PATIENCE
         for plan in self._plans:
+            if 0 not in self._started and plan.rank not in self._started:
+                continue  # a rank of an instance that goes on without us
+            if self._stopping or self._throw_away is not None:
+                _end_rank(plan)
             while _lives(plan) and time.monotonic() < deadline:
                 # Also ranks of an earlier launcher: their end wakes nobody here, so look again now and then.
                 if select.select([self._wake_r], [], [], 0.02)[0]:
@@ -219,8 +239,9 @@ class Launcher:
                 remove(plan.folder)
         if self._throw_away is not None:
             remove(self._throw_away)
-        elif self._plans and not os.listdir(self._plans[0].rundir):
-            remove(self._plans[0].rundir)
+        elif self._plans:
+            with suppress(OSError):  # not empty: ranks live there; gone: another launcher was faster
+                os.rmdir(self._plans[0].rundir)
 
     def _report(self, **words: Any) -> None:
         if self.report_fd >= 0:
@@ -231,6 +252,17 @@ class Launcher:
 
 def _lives(plan: Plan) -> bool:
     return is_held(plan.broker_lock) or is_held(plan.executor_lock)
+
+
+def _end_rank(plan: Plan) -> None:
+    """Tell who is left of a rank that its instance has ended: a broker that was between two parents when the others
+    were told, or the executor of one that was killed. They would wait for a new parent, or a new broker."""
+    for lock in (plan.broker_lock, plan.executor_lock):
+        pid = holder(lock)
+        if is_held(lock) and pid.isdigit():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGTERM)
+            return
 
 
 def _log_path(plan: Plan) -> str | None:

@@ -91,14 +91,15 @@ class Root:
 
     def _loaded(self, found: Loaded | Exception) -> None:
         if isinstance(found, Exception):
-            self._fail(f"cannot open the store: {found}")
+            self.fail(f"cannot open the store: {found}")
             return
         self._leader.remember(found.state)
         self._resources.restore(found.state)
         self._jobs.restore(found)
         self._broker.happened(Happening.READY)
 
-    def _fail(self, reason: str) -> None:
+    def fail(self, reason: str) -> None:
+        """The instance cannot start: the launcher is told why."""
         log.error("%s", reason)
         self._control.say(failed=reason)
         self._broker.exit_status = 1
@@ -116,6 +117,8 @@ class Root:
         if fresh:
             log.info("rank %s joined", Idset.of(fresh))
             self.publisher.publish("overlay.joined", {"ranks": fresh})
+        if self._broker.phase is Phase.SHUTDOWN:  # it was between two parents when the others were told
+            self.publisher.publish("broker.stop", {})
         self.check_quorum()
 
     def on_left(self, ranks: set[int], *, cleanly: bool) -> None:
@@ -183,6 +186,7 @@ class Root:
     def stop_jobs(self) -> None:
         if self._quorum_warning is not None:
             self._quorum_warning.cancel()
+        self._control.say(stopping=True)
         self._tell("ending running jobs")
         timeout = self._broker.plan.settings.broker.cleanup_timeout
         timer = self._loop.call_later(timeout, self._jobs_linger)
@@ -207,7 +211,6 @@ class Root:
     def shutdown(self, body: Shutdown, call: Call) -> None:
         self._stop_calls.append(call)
         call.on_cancel(lambda: self._stop_calls.remove(call))
-        self._control.say(stopping=True)
         self._broker.stop()
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import zmq
 import zmq.utils.z85
 
+from fluxlike.errors import ConfigError
 from fluxlike.protocol.message import MAX_FRAME
 
 log = logging.getLogger("fluxlike.overlay")
@@ -125,7 +126,11 @@ def router_socket(
     socket.router_mandatory = True
     socket.zap_domain = b"fluxlike"
     keys.serve(socket)
-    socket.bind(endpoint)
+    try:
+        socket.bind(endpoint)
+    except zmq.ZMQError as error:
+        socket.close()
+        raise ConfigError(f"cannot listen at {endpoint}: {error.strerror}") from error
     return socket
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import stat
 
+from fluxlike_executor.jobid import ALPHABET
 from fluxlike_executor.removal import Removals
 
 SPARES = 64
 """Empty directories kept for the next job. On a disk, renaming one costs a quarter of making and removing it."""
+
+SPARE = ".spare-"
 
 
 def make(base: str, name: str) -> str:
@@ -58,7 +61,7 @@ class JobDirectories:
     def _put_by(self, path: str) -> bool:
         base = path.rpartition("/")[0]
         self._made += 1
-        spare = f"{base}/.spare-{self._made}"
+        spare = f"{base}/{SPARE}{self._made}"
         try:
             os.rename(path, spare)
         except OSError:
@@ -70,6 +73,16 @@ class JobDirectories:
         for _, spare in self._spares:
             self._removals.add(spare)
         self._spares.clear()
+
+    def remove_all(self, base: str) -> None:
+        """What an executor that was killed left there. Only what looks like a job's: the base is another's word."""
+        try:
+            names = os.listdir(base)
+        except OSError:
+            return
+        for name in names:
+            if name.startswith(SPARE) or (name.startswith("f") and set(name[1:]) <= set(ALPHABET)):
+                self._removals.add(f"{base}/{name}")
 
     def pending(self) -> bool:
         """Large trees are removed in steps; some are left to do."""

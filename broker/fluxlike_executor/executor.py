@@ -20,15 +20,17 @@ from fluxlike_executor.plumbing import Plumbing
 from fluxlike_executor.results import ResultLog
 from fluxlike_executor.spawn import StartError
 from fluxlike_executor.spec import SpecCache
-from fluxlike_executor.strays import Strays
+from fluxlike_executor.strays import Strays, kill_tasks_under
 
 LAUNCHING = 0.005
 """Seconds of launching at a stretch. In between the loop reads, reaps and answers: many starts must not deafen it."""
 
 
 class Executor:
-    def __init__(self, loop: Loop, instance: Instance) -> None:
+    def __init__(self, loop: Loop, instance: Instance, *, heir: bool = False) -> None:
+        """`heir`: the one before was killed, and may have left tasks and directories of jobs."""
         self.instance = instance
+        self._heir = heir
         self.jobs: dict[Key, Job] = {}
         """Until their finish and all their output are acknowledged."""
         self.results = ResultLog()
@@ -48,6 +50,10 @@ class Executor:
         """Each broker's own word counts from here on, also for jobs that an earlier one started."""
         self.instance = instance
         self._strays.uri = instance.uri_bytes
+        if self._heir:
+            self._heir = False
+            kill_tasks_under(instance.uri_bytes)
+            self._directories.remove_all(instance.tmpdir)
 
     def start(self, specs: dict[Any, Any], rows: list[Any]) -> None:
         """A job that is known in this attempt is left as it is. Raises ProtocolError before any is started."""

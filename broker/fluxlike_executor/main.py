@@ -66,6 +66,7 @@ def serve(socket_path: str, orphan_timeout: float, *, close: Sequence[int] = (),
 
 
 def _serve(path: str, orphan_timeout: float, parent_fd: int | None) -> int:
+    heir = os.path.exists(path)
     try:
         listener = _listen(path)
     except OSError as error:
@@ -73,7 +74,7 @@ def _serve(path: str, orphan_timeout: float, parent_fd: int | None) -> int:
         return CANNOT_LISTEN
     process.become_subreaper()
     loop = Loop()
-    executor = Executor(loop, Instance.unknown(orphan_timeout))
+    executor = Executor(loop, Instance.unknown(orphan_timeout), heir=heir)
     ending = Ending(loop, executor)
     server = Server(loop, listener, executor, ending)
     if parent_fd is not None:

@@ -73,6 +73,14 @@ def kill_all_descendants() -> None:
         kill_tree(child)
 
 
+def kill_tasks_under(uri: bytes) -> None:
+    """Every process of a job of this broker. For an executor that has started none itself: they are what one that was
+    killed left behind. Their jobs have failed by then, and what they hold is given to others."""
+    for name in os.listdir("/proc"):
+        if name.isdigit() and _job_in_environment(int(name), uri):
+            kill_tree(int(name))
+
+
 def _job_in_environment(pid: int, uri: bytes) -> bytes:
     """The FLUX_JOB_ID it was started with, if that was under this instance; else nothing."""
     found: dict[bytes, bytes] = {}

@@ -263,8 +263,12 @@ class Instance:
             self.hang_up()
         return pid
 
-    def kill(self, pid: int) -> None:
+    def forget_descriptors(self) -> None:
+        """The tree has changed, and with it what its brokers hold open."""
         self._held = None
+
+    def kill(self, pid: int) -> None:
+        self.forget_descriptors()
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not processes.alive(pid))
 

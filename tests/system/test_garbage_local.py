@@ -9,6 +9,7 @@ import pytest
 
 from fluxlike.client.blocking import Client
 from fluxlike.errors import FluxlikeError, InvalidRequest, NoSuchService
+from fluxlike.protocol import execution, instance, jobs
 from fluxlike.protocol.framing import frame
 from fluxlike.testing.garbage import BODIES, MESSAGES, STREAMS, connected, hung_up, message, push, throw
 from fluxlike.testing.instance import Instance
@@ -16,11 +17,10 @@ from fluxlike.testing.waiting import wait_until
 
 pytestmark = pytest.mark.system
 
-TOPICS = (
-    "job.submit", "job.list", "job.info", "job.events", "job.wait", "job.raise", "job.kill", "job.urgency",
-    "job.stdin", "job.stats", "queue.stop", "output.read", "attr.get", "broker.ping", "resource.drain",
-    "event.publish", "events.subscribe", "exec.hello", "exec.results", "exec.start", "overlay.status", "log.dmesg",
-)  # fmt: skip
+TOPICS = sorted(
+    {kind.topic for module in (execution, instance, jobs) for kind in vars(module).values() if getattr(kind, "topic", "")}
+    - {instance.Shutdown.topic}
+)
 
 
 def works(flux: Instance) -> None:

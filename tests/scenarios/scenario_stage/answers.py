@@ -43,12 +43,12 @@ def record(job: dict[str, Any], tape: Tape) -> str:
         "code": job["returncode"] if job["state"] == "inactive" else "",
         "because": job["exception_note"] or job["exception_type"],
     }
-    words = " ".join(filter(None, (tape.name(job["id"]), job["state"], job["result"])))
+    words = " ".join(filter(None, (tape.called(job["id"]), job["state"], job["result"])))
     return words + tape.pairs({key: value for key, value in told.items() if value != ""})
 
 
 def _submitted(body: Submitted, tape: Tape) -> list[str]:
-    return [" ".join(map(tape.name, body.ids))]
+    return [" ".join(map(tape.called, body.ids))]
 
 
 def _listed(body: JobListed | JobEnds, tape: Tape) -> list[str]:
@@ -56,8 +56,8 @@ def _listed(body: JobListed | JobEnds, tape: Tape) -> list[str]:
 
 
 def _touched(body: JobsTouched, tape: Tape) -> list[str]:
-    refused = [f"{tape.name(job_id)} refused, {code}: {text}" for job_id, code, text in body.errors]
-    return [" ".join(map(tape.name, body.ids)) or "none", *refused]
+    refused = [f"{tape.called(job_id)} refused, {code}: {text}" for job_id, code, text in body.errors]
+    return [" ".join(map(tape.called, body.ids)) or "none", *refused]
 
 
 def _events(body: JobEventsReply, tape: Tape) -> list[str]:

@@ -202,6 +202,14 @@ def _events(world: World, words: Words, options: Options) -> None:
     world.ask(JobEvents(id=job, since=int(options.get("since", "0")), wait="wait" in options))
 
 
+def _stats(world: World, words: Words, options: Options) -> None:
+    world.ask(JobStats())
+
+
+def _usage(world: World, words: Words, options: Options) -> None:
+    world.ask(Usage())
+
+
 def _wait(world: World, words: Words, options: Options) -> None:
     """wait JOB..."""
     world.ask(JobWait(ids=_ids(world, words)), Flag.STREAM)
@@ -245,8 +253,8 @@ VERBS: dict[str, Callable[[World, Words, Options], None]] = {
     "info": _info,
     "events": _events,
     "wait": _wait,
-    "stats": lambda world, words, options: world.ask(JobStats()) and None,
-    "usage": lambda world, words, options: world.ask(Usage()) and None,
+    "stats": _stats,
+    "usage": _usage,
     "queue": _queue,
     "stop": _stop,
 }

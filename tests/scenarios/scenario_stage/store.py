@@ -68,17 +68,17 @@ class TapedBatch(Batch):
     def event(self, job: int, seq: int, ts: float, name: str, context: str | None = None) -> None:
         values = {} if context is None else json.loads(context)
         shown = {key: value for key, value in values.items() if key not in _TOLD_ELSEWHERE and value != []}
-        self._tape.write(f"store {self._tape.name(job)} {name}{self._tape.pairs(shown)}")
+        self._tape.write(f"store {self._tape.called(job)} {name}{self._tape.pairs(shown)}")
         super().event(job, seq, ts, name, context)
 
     def allocation(self, job: int, r: str) -> None:
         execution = json.loads(r)["execution"]
         parts = [f"rank{row['rank']}/core{row['children']['core']}" for row in execution["R_lite"]]
-        self._tape.write(f"store {self._tape.name(job)} R {' '.join(parts)}")
+        self._tape.write(f"store {self._tape.called(job)} R {' '.join(parts)}")
         super().allocation(job, r)
 
     def done(self, job: int, summary: bytes) -> None:
-        self._tape.write(f"store {self._tape.name(job)} summary")
+        self._tape.write(f"store {self._tape.called(job)} summary")
         super().done(job, summary)
 
     def put(self, key: str, value: str) -> None:

@@ -12,6 +12,8 @@ from fluxlike.ids import encode_f58
 _WALL_TIME = 1e9
 """Floats above this are wall times and shown as seconds since the scenario began."""
 
+_F58 = re.compile("ƒ[1-9A-HJ-NP-Za-km-z]+")
+
 
 class Tape(logging.Handler):
     """Also hears the log: a warning is something that the service did."""
@@ -21,6 +23,8 @@ class Tape(logging.Handler):
         self.began = began
         self._lines: list[str] = []
         self._names: dict[int, str] = {}
+        self._ids: dict[str, int] = {}
+        self._by_f58: dict[str, str] = {}
         self.written = 0
 
     def write(self, line: str) -> None:
@@ -41,18 +45,20 @@ class Tape(logging.Handler):
 
     def meet(self, job_id: int) -> str:
         """Jobs are j1, j2 and so on, in the order in which they were submitted."""
-        return self._names.setdefault(job_id, f"j{len(self._names) + 1}")
+        name = self._names.setdefault(job_id, f"j{len(self._names) + 1}")
+        self._by_f58[encode_f58(job_id)] = name
+        self._ids[name] = job_id
+        return name
 
-    def name(self, job_id: int) -> str:
+    def called(self, job_id: int) -> str:
         return self._names.get(job_id, encode_f58(job_id))
 
     def id_of(self, name: str) -> int:
-        return next(job_id for job_id, known in self._names.items() if known == name)
+        return self._ids[name]
 
     def plain(self, text: str) -> str:
-        for job_id, name in self._names.items():
-            text = re.sub(rf"{re.escape(encode_f58(job_id))}\b", name, text)
-        return text
+        """With names where ids are printed."""
+        return _F58.sub(lambda found: self._by_f58.get(found[0], found[0]), text)
 
     # -- values -----------------------------------------------------------------------------------------------
 

@@ -98,21 +98,21 @@ class NotingExecution:
     def _row(self, row: LaunchRow) -> str:
         where = [f"rank{rank}/task{_span(first, count)}/core{cores}" for rank, first, count, cores, _ in row.nodes]
         copy = "" if row.cc is None else f" cc={row.cc}"
-        return f"{self._tape.name(row.id)} {' '.join(where)}{copy}{' started' if row.started else ''}"
+        return f"{self._tape.called(row.id)} {' '.join(where)}{copy}{' started' if row.started else ''}"
 
     @request(EndTasks)
     def end(self, body: EndTasks, call: Call) -> None:
         for job_id, signum in body.rows:
-            self._tape.write(f"end {self._tape.name(job_id)} {signal.Signals(signum).name}")
+            self._tape.write(f"end {self._tape.called(job_id)} {signal.Signals(signum).name}")
 
     @request(SignalTasks)
     def signal(self, body: SignalTasks, call: Call) -> Settled:
-        self._tape.write(f"signal {self._tape.name(body.id)} {signal.Signals(body.signum).name}")
+        self._tape.write(f"signal {self._tape.called(body.id)} {signal.Signals(body.signum).name}")
         return Settled()
 
     @request(FeedTasks)
     def feed(self, body: FeedTasks, call: Call) -> Settled:
-        self._tape.write(f"feed {self._tape.name(body.id)} {body.data!r}{' eof' if body.eof else ''}")
+        self._tape.write(f"feed {self._tape.called(body.id)} {body.data!r}{' eof' if body.eof else ''}")
         return Settled()
 
     @request(OutputDone)

@@ -409,7 +409,12 @@ def test_ended_subscription_hears_no_more(middle: Any) -> None:
 
 def test_subscriber_may_end_its_subscription_while_it_is_told(middle: Any) -> None:
     seen: list[str] = []
-    end = middle.router.subscribe("", lambda *what: (seen.append("first"), end()))
+
+    def first(*what: object) -> None:
+        seen.append("first")
+        end()
+
+    end = middle.router.subscribe("", first)
     middle.router.subscribe("", lambda *what: seen.append("second"))
     middle.router.handle(event("a"))
     middle.router.handle(event("a"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
 import msgpack
 
+from fluxlike.errors import StoreUnavailable
 from fluxlike.protocol.execution import (
     ExecAck,
     ExecHello,
@@ -30,6 +32,9 @@ log = logging.getLogger("fluxlike.exec")
 _START = msgpack.packb("start")
 ROOT = 0
 
+RETRY = 1.0
+"""Seconds until output that rank 0 had no room for is offered again."""
+
 
 class Agent:
     """Stateless between executor and rank 0: the executor keeps what is not acknowledged and says it again."""
@@ -40,6 +45,7 @@ class Agent:
         self._inventory = inventory
         self._hello = hello
         self._attached = False
+        self._again: asyncio.TimerHandle | None = None
         self.epoch = ""
         self.pid = 0
         self.link = ExecutorLink(socket_path, self._greet, self._from_executor)
@@ -52,8 +58,16 @@ class Agent:
             self._greet()
 
     def _greet(self) -> None:
-        if self._attached:
-            self.link.send("hello", self._hello)
+        """Also before there is a way to rank 0: an executor that no broker greets takes itself for an orphan."""
+        self.link.send("hello", self._hello)
+
+    def _greet_later(self) -> None:
+        if self._again is None:
+            self._again = asyncio.get_running_loop().call_later(RETRY, self._greet_again)
+
+    def _greet_again(self) -> None:
+        self._again = None
+        self._greet()
 
     def _from_executor(self, fields: list[Any]) -> None:
         kind, *rest = fields
@@ -68,6 +82,8 @@ class Agent:
 
     def _on_welcome(self, body: dict[str, Any]) -> None:
         self.epoch, self.pid = body["epoch"], body["pid"]
+        if not self._attached:
+            return  # `attached` greets again
         hello = ExecHello(
             rank=self._router.rank,
             epoch=self.epoch,
@@ -110,8 +126,11 @@ class Agent:
             self._router.request(OutputWrite(rows=rows), self._on_output_reply, nodeid=ROOT)
 
     def _on_output_reply(self, message: Message) -> None:
-        if message.error is None:
+        error = message.failure()
+        if error is None:
             self.link.send("output-ack", message.read(OutputAck).rows)
+        elif isinstance(error, StoreUnavailable):
+            self._greet_later()  # the executor then says again what was not acknowledged
 
     # -- from rank 0 ----------------------------------------------------------------------------------------
 

@@ -1,0 +1,56 @@
+"""Every example runs in an instance of its own and says what it is there to show."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from fluxlike.testing.instance import Run, Site
+
+pytestmark = pytest.mark.system
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(site: Site, *program: str) -> str:
+    """Standard output of a program that is all there is in an instance of four brokers."""
+    done: Run = site.cli("start", *site.options(4), "--", *program, timeout=90)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_demo_shows_an_instance(site: Site) -> None:
+    output = run(site, "sh", str(EXAMPLES / "demo.sh"))
+    for text in ("full", "free ", "3: 3\n", "member 8 of the ensemble", "depends:afterok=", "can never be satisfied"):
+        assert text in output
+    assert "exit code 1\n" in output
+    assert "needs 400 nodes, 4 in all" in output
+    assert output.rindex("== All jobs") < output.rindex("0 running, 9 completed, 2 failed, 1 canceled")
+
+
+def test_ensemble_gathers_what_its_members_computed(site: Site) -> None:
+    first, _, *rows = run(site, "sh", str(EXAMPLES / "ensemble.sh")).splitlines()
+    assert first == "108"
+    names = ["prepare", *(f"member-{number}" for number in range(1, 9)), "gather"]
+    assert sorted(row.split()[1] for row in rows) == sorted(names)
+    assert {row.split()[2] for row in rows} == {"COMPLETED"}
+
+
+def test_jobspec_in_a_file_runs(site: Site) -> None:
+    script = f"fluxlike job attach $(fluxlike job submit {EXAMPLES / 'jobspec.yaml'})"
+    lines = run(site, "sh", "-c", script).splitlines()
+    assert sorted(lines) == [f"task {rank} of 4 in from-a-file" for rank in range(4)]
+
+
+@pytest.mark.parametrize("name", ["sdk_blocking.py", "sdk_asyncio.py"])
+def test_python_example_runs(site: Site, name: str) -> None:
+    output = run(site, sys.executable, str(EXAMPLES / name))
+    assert "completed, exit code 0" in output
+    assert "refused: could not run" in output
+
+
+def test_no_example_is_forgotten() -> None:
+    tested = {"demo.sh", "ensemble.sh", "jobspec.yaml", "sdk_blocking.py", "sdk_asyncio.py", "README.md"}
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == tested
