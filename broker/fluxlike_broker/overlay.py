@@ -6,15 +6,17 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import zmq
 
 from fluxlike import __version__
-from fluxlike.errors import ProtocolError
+from fluxlike.errors import FluxlikeError, ProtocolError
 from fluxlike.idset import Idset
 from fluxlike.protocol.message import Kind, Message, decode, encode
-from fluxlike.tree.subtree import Members, Subtree, Uuid
+from fluxlike.protocol.payload import Payload
+from fluxlike.protocol.tree import Goodbye, Hello, Joined, Keepalive, Left, Refuse, RootIs, Torpid, Welcome, Who
+from fluxlike.tree.subtree import Members, Subtree, Uuid, members_from
 from fluxlike_broker.bootstrap import Bootstrap
 from fluxlike_broker.router import Router
 from fluxlike_broker.zmq_link import Keys, Link, dealer_socket, gatekeeper, router_socket
@@ -90,7 +92,7 @@ class Overlay:
         if self._retry_timer is not None:
             self._retry_timer.cancel()
         if goodbye and self.attached:
-            self._control_up("goodbye")
+            self._control_up(Goodbye())
         for link in (self._up, self._down):
             if link is not None:
                 link.close(linger=1000)
@@ -105,7 +107,7 @@ class Overlay:
 
     def _call_waiting(self) -> None:
         for uuid in self._waiting:
-            self._control_down(uuid, "who")
+            self._control_down(uuid, Who())
         self._waiting.clear()
 
     # -- upwards --------------------------------------------------------------------------------------------
@@ -133,13 +135,9 @@ class Overlay:
             return
         members = {self._boot.rank: [self.uuid, self._boot.host, self.parent]}
         members.update({rank: list(member) for rank, member in self.subtree.members().items()})
-        body = {
-            "rank": self._boot.rank,
-            "instance": self._boot.instance,
-            "version": __version__,
-            "members": members,
-        }
-        self._control_up("hello", body)
+        self._control_up(
+            Hello(rank=self._boot.rank, instance=self._boot.instance, version=__version__, members=members)
+        )
         if self._retry_timer is not None:
             self._retry_timer.cancel()
         delay = self._retry * random.uniform(0.8, 1.2)
@@ -169,24 +167,34 @@ class Overlay:
         if message is None:
             return
         if message.kind == Kind.CONTROL:
-            handler = self._CONTROL_FROM_ABOVE.get(message.topic)
-            if handler is not None:
-                handler(self, message.body or {})
+            self._obey(message)
         elif message.kind == Kind.EVENT:
             self._note_sequence(message)
             self._router.deliver_event(message)
         else:
             self._router.forward(message)
 
-    def _on_welcome(self, body: dict[str, Any]) -> None:
+    def _obey(self, message: Message) -> None:
+        found = self._CONTROL_FROM_ABOVE.get(message.topic)
+        if found is None:
+            return
+        kind, handler = found
+        try:
+            body = message.read(kind)
+        except FluxlikeError as error:
+            self._drop(error)
+        else:
+            handler(self, body)
+
+    def _on_welcome(self, body: Welcome) -> None:
         if self._retry_timer is not None:
             self._retry_timer.cancel()
         self._unattached_since = None
-        news = not self.attached or (self._parent_uuid, self.root) != (body["uuid"], body["root"])
+        news = not self.attached or (self._parent_uuid, self.root) != (body.uuid, body.root)
         self.attached = True
-        self._parent_uuid = body["uuid"]
+        self._parent_uuid = body.uuid
         if news:
-            self._set_root(body["root"])
+            self._set_root(body.root)
         self._call_waiting()
 
     def _set_root(self, root: Uuid) -> None:
@@ -195,18 +203,18 @@ class Overlay:
         self.root = root
         self._events.on_attached()
         for uuid in self.subtree.children:
-            self._control_down(uuid, "root", {"root": root})
+            self._control_down(uuid, RootIs(root=root))
 
-    def _on_root(self, body: dict[str, Any]) -> None:
-        if self.attached and body["root"] != self.root:
-            self._set_root(body["root"])
+    def _on_root(self, body: RootIs) -> None:
+        if self.attached and body.root != self.root:
+            self._set_root(body.root)
 
-    def _on_who(self, body: dict[str, Any]) -> None:
+    def _on_who(self, body: Who) -> None:
         self._retry = FIRST_RETRY
         self._hello()
 
-    def _on_refuse(self, body: dict[str, Any]) -> None:
-        self._events.on_refused(str(body.get("reason", "")))
+    def _on_refuse(self, body: Refuse) -> None:
+        self._events.on_refused(body.reason)
 
     def _note_sequence(self, message: Message) -> None:
         expected, got = self._sequence + 1, message.matchtag
@@ -214,11 +222,14 @@ class Overlay:
             log.warning("events %d to %d were missed", expected, got - 1)
         self._sequence = got
 
-    _CONTROL_FROM_ABOVE: ClassVar[dict[str, Callable[[Overlay, dict[str, Any]], None]]] = {
-        "welcome": _on_welcome,
-        "root": _on_root,
-        "who": _on_who,
-        "refuse": _on_refuse,
+    _CONTROL_FROM_ABOVE: ClassVar[dict[str, tuple[type[Payload], Callable[..., None]]]] = {
+        kind.topic: (kind, handler)
+        for kind, handler in (
+            (Welcome, _on_welcome),
+            (RootIs, _on_root),
+            (Who, _on_who),
+            (Refuse, _on_refuse),
+        )
     }
 
     # -- downwards ------------------------------------------------------------------------------------------
@@ -233,76 +244,92 @@ class Overlay:
             self._take_from_child(uuid, message)
         elif not known:
             # The probe of a fresh connection, or a child of our earlier life.
-            self._control_down(uuid, "who")
+            self._control_down(uuid, Who())
 
     def _take_from_child(self, uuid: Uuid, message: Message) -> None:
         if message.kind in (Kind.REQUEST, Kind.RESPONSE):
             self._router.forward(message)
         elif message.kind == Kind.CONTROL:
-            handler = self._CONTROL_FROM_BELOW.get(message.topic)
-            if handler is not None:
-                handler(self, uuid, message.body or {})
+            self._heed(uuid, message)
 
-    def _on_hello(self, uuid: Uuid, body: dict[str, Any]) -> None:
-        rank = body["rank"]
+    def _heed(self, uuid: Uuid, message: Message) -> None:
+        found = self._CONTROL_FROM_BELOW.get(message.topic)
+        if found is None:
+            return
+        kind, handler = found
+        try:
+            body = message.read(kind)
+            members = members_from(body.members, self._boot.size) if isinstance(body, Hello | Joined) else {}
+        except FluxlikeError as error:
+            self._drop(error)
+        else:
+            handler(self, uuid, body, members)
+
+    def _on_hello(self, uuid: Uuid, body: Hello, members: Members) -> None:
         reason = self._objection(body)
         if reason:
-            log.warning("refused rank %s: %s", rank, reason)
-            self._control_down(uuid, "refuse", {"reason": reason})
+            log.warning("refused rank %s: %s", body.rank, reason)
+            self._control_down(uuid, Refuse(reason=reason))
             return
         if not self.attached:
             self._waiting.add(uuid)
             return
-        members: Members = {int(r): (u, h, p) for r, (u, h, p) in body["members"].items()}
-        gone = self.subtree.attach(uuid, rank, members, self._loop.time())
-        self._control_down(uuid, "welcome", {"uuid": self.uuid, "root": self.root})
+        gone = self.subtree.attach(uuid, body.rank, members, self._loop.time())
+        self._control_down(uuid, Welcome(uuid=self.uuid, root=self.root))
         # What hung on an earlier life of the child must find its own way back.
         self._gone(gone - members.keys(), cleanly=False)
         self._events.on_members(members, gone & members.keys())
-        self._control_up("joined", {"members": {r: list(m) for r, m in members.items()}})
+        self._control_up(Joined(members=members))
 
-    def _objection(self, body: dict[str, Any]) -> str:
-        if body.get("instance") != self._boot.instance:
-            return f"it belongs to another instance ({body.get('instance')})"
-        if body.get("version", "").split(".")[:2] != __version__.split(".")[:2]:
-            return f"it runs version {body.get('version')}, this instance {__version__}"
-        if not 0 < body["rank"] < self._boot.size:
+    def _objection(self, body: Hello) -> str:
+        if body.instance != self._boot.instance:
+            return f"it belongs to another instance ({body.instance})"
+        if body.version.split(".")[:2] != __version__.split(".")[:2]:
+            return f"it runs version {body.version}, this instance {__version__}"
+        if body.rank not in body.members or not 0 < body.rank < self._boot.size:
             return f"this instance has ranks 0 to {self._boot.size - 1}"
         return ""
 
-    def _on_joined(self, uuid: Uuid, body: dict[str, Any]) -> None:
-        members: Members = {int(r): (u, h, p) for r, (u, h, p) in body["members"].items()}
+    def _on_joined(self, uuid: Uuid, body: Joined, members: Members) -> None:
         replaced = self.subtree.announce_replacements(members)
         self.subtree.announce(uuid, members)
         self._events.on_members(members, replaced)
-        self._control_up("joined", body)
+        self._control_up(body)
 
-    def _on_left(self, uuid: Uuid, body: dict[str, Any]) -> None:
-        self._gone(self.subtree.withdraw(uuid, set(body["ranks"])), cleanly=body["cleanly"])
+    def _on_left(self, uuid: Uuid, body: Left, _: Members) -> None:
+        self._gone(self.subtree.withdraw(uuid, set(body.ranks)), cleanly=body.cleanly)
 
-    def _on_goodbye(self, uuid: Uuid, body: dict[str, Any]) -> None:
+    def _on_goodbye(self, uuid: Uuid, body: Goodbye, _: Members) -> None:
         self._gone(self.subtree.detach(uuid), cleanly=True)
         self._events.on_child_gone()
 
-    def _on_torpid(self, uuid: Uuid, body: dict[str, Any]) -> None:
-        self._torpid_changed(set(body["ranks"]), torpid=body["torpid"])
+    def _on_torpid(self, uuid: Uuid, body: Torpid, _: Members) -> None:
+        known = {rank for rank in body.ranks if self.subtree.next_hop(rank) == uuid}
+        if known:
+            self._torpid_changed(known, torpid=body.torpid)
 
     def _gone(self, ranks: set[int], *, cleanly: bool) -> None:
         if ranks:
             self._events.on_left(ranks, cleanly=cleanly)
-            self._control_up("left", {"ranks": sorted(ranks), "cleanly": cleanly})
+            self._control_up(Left(ranks=sorted(ranks), cleanly=cleanly))
 
     def _torpid_changed(self, ranks: set[int], *, torpid: bool) -> None:
         self._events.on_torpid(ranks, torpid=torpid)
-        self._control_up("torpid", {"ranks": sorted(ranks), "torpid": torpid})
+        self._control_up(Torpid(ranks=sorted(ranks), torpid=torpid))
 
-    _CONTROL_FROM_BELOW: ClassVar[dict[str, Callable[[Overlay, Uuid, dict[str, Any]], None]]] = {
-        "hello": _on_hello,
-        "keepalive": lambda self, uuid, body: None,
-        "joined": _on_joined,
-        "left": _on_left,
-        "goodbye": _on_goodbye,
-        "torpid": _on_torpid,
+    def _on_keepalive(self, uuid: Uuid, body: Keepalive, _: Members) -> None:
+        """That it came is all it says."""
+
+    _CONTROL_FROM_BELOW: ClassVar[dict[str, tuple[type[Payload], Callable[..., None]]]] = {
+        kind.topic: (kind, handler)
+        for kind, handler in (
+            (Hello, _on_hello),
+            (Keepalive, _on_keepalive),
+            (Joined, _on_joined),
+            (Left, _on_left),
+            (Goodbye, _on_goodbye),
+            (Torpid, _on_torpid),
+        )
     }
 
     # -- liveness -------------------------------------------------------------------------------------------
@@ -321,7 +348,7 @@ class Overlay:
             self._gone(ranks, cleanly=False)
             self._events.on_child_gone()
         if self._boot.rank != 0 and self.attached:
-            self._control_up("keepalive")
+            self._control_up(Keepalive())
             if now - self._heard >= self._boot.overlay.lost:
                 log.error("lost parent rank %s: silent for %g s", self.parent, self._boot.overlay.lost)
                 self.attached = False
@@ -333,13 +360,13 @@ class Overlay:
 
     # -- sending --------------------------------------------------------------------------------------------
 
-    def _control_up(self, topic: str, body: dict[str, Any] | None = None) -> None:
+    def _control_up(self, body: Payload) -> None:
         if self._up is not None:
-            self._up.send([encode(Message(Kind.CONTROL, topic, body or {}))])
+            self._up.send([encode(Message(Kind.CONTROL, body.topic, body))])
 
-    def _control_down(self, uuid: Uuid, topic: str, body: dict[str, Any] | None = None) -> None:
+    def _control_down(self, uuid: Uuid, body: Payload) -> None:
         assert self._down is not None
-        self._down.send([uuid, encode(Message(Kind.CONTROL, topic, body or {}))])
+        self._down.send([uuid, encode(Message(Kind.CONTROL, body.topic, body))])
 
     def send_up(self, message: Message) -> bool:
         if self._up is None or not self.attached:
@@ -362,6 +389,9 @@ class Overlay:
         try:
             return decode(data)
         except ProtocolError as error:
-            self.dropped += 1
-            log.warning("dropped a malformed message: %s", error)
+            self._drop(error)
             return None
+
+    def _drop(self, error: FluxlikeError) -> None:
+        self.dropped += 1
+        log.warning("dropped a malformed message: %s", error)

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from fluxlike.errors import ProtocolError
 
 Uuid = bytes
 Members = dict[int, tuple[Uuid, str, int]]
 """rank -> (uuid of that broker's life, host name, rank of its parent)."""
+
+
+def members_from(wire: dict[int, Any], size: int) -> Members:
+    """What a child announced, checked. Raises ProtocolError."""
+    return {rank: _member(rank, row, size) for rank, row in wire.items()}
+
+
+def _member(rank: int, row: Any, size: int) -> tuple[Uuid, str, int]:
+    if type(rank) is not int or not 0 < rank < size:
+        raise ProtocolError(f"members: there is no rank {rank!r}")
+    if not isinstance(row, list | tuple) or [type(field) for field in row] != [bytes, str, int]:
+        raise ProtocolError(f"members: rank {rank} must have uuid, host and parent")
+    uuid, host, parent = row
+    return uuid, host, parent
 
 
 @dataclass

@@ -19,6 +19,8 @@ from fluxlike_broker.modules.execution.leader import ExecutionLeader
 from fluxlike_broker.service import request
 
 GRACE = 60.0
+OWN_FILES = {"stdout": "", "stderr": "", "append": False}
+ONE_FILE = {"stdout": "job.out", "stderr": "", "append": False}
 
 
 class Queue:
@@ -98,7 +100,7 @@ class Stage:
 
     def launch_now(self, job_id: int, *ranks: int, **given: Any) -> None:
         nodes = [(rank, index, 1, "0", "") for index, rank in enumerate(ranks)]
-        row: dict[str, Any] = {"attempt": 0, "digest": "d", "spec": {}, "cc": None, "ntasks": len(ranks)}
+        row: dict[str, Any] = {"attempt": 0, "digest": "d", "spec": OWN_FILES, "cc": None, "ntasks": len(ranks)}
         made = LaunchRow(id=job_id, nodes=nodes, **row | {"allocated_at": 1000.0} | given)
         self.net.router.request(Launch(rows=[made]))
 
@@ -247,6 +249,48 @@ def test_rank_may_not_speak_for_another(stage: Stage) -> None:
     assert answer.error == ("invalid", "rank 1 spoke for rank 2")
 
 
+# -- nodes that share an output file ------------------------------------------------------------------------------
+
+
+def test_others_start_when_the_first_has_emptied_the_file(stage: Stage) -> None:
+    stage.hello(1)
+    stage.hello(2)
+    stage.launch(7, 1, 2, spec=ONE_FILE)
+    assert stage.sent() == [("to 1", "start", [7])]
+    stage.hello(2)  # coming back is no reason to begin early
+    assert stage.sent() == []
+    stage.results(1, [1, 7, 0, "started", 5.0, [11]])
+    assert stage.sent() == [("to 2", "start", [7])]
+
+
+def test_others_never_start_if_the_job_is_cancelled_before(stage: Stage) -> None:
+    stage.hello(1)
+    stage.hello(2)
+    stage.launch(7, 1, 2, spec=ONE_FILE)
+    stage.do(EndTasks(rows=[(7, 15)]))
+    stage.results(1, [1, 7, 0, "started", 5.0, [11]], [2, 7, 0, "finished", 6.0, [15], ""])
+    assert [verb for way, verb, _ in stage.sent() if way == "to 2"] == []
+    assert stage.queue.reports == [(7, "finish", {"status": 15})]
+
+
+def test_others_start_after_a_restart_though_the_first_told_of_its_start_before(stage: Stage) -> None:
+    stage.leader.remember({"executor.1": "e1 900.0", "executor.2": "e1 900.0"})
+    stage.launch(7, 1, 2, spec=ONE_FILE, adopt=True)
+    stage.hello(2)
+    assert stage.sent() == []
+    stage.hello(1, jobs=([7, 0, "running"],))
+    assert stage.sent() == [("to 2", "start", [7])]
+
+
+def test_others_that_run_already_are_not_started_again_after_a_restart(stage: Stage) -> None:
+    stage.leader.remember({"executor.1": "e1 900.0", "executor.2": "e1 900.0"})
+    stage.launch(7, 1, 2, spec=ONE_FILE, adopt=True)
+    stage.hello(2, jobs=([7, 0, "running"],))
+    stage.hello(1, jobs=([7, 0, "running"],))
+    assert stage.sent() == []
+    assert stage.queue.reports == [(7, "start", None)]
+
+
 # -- after a restart of rank 0 ------------------------------------------------------------------------------------
 
 
@@ -289,3 +333,13 @@ def test_lives_of_executors_are_noted_when_they_are_new(stage: Stage) -> None:
     assert stage.notes.kept == {}
     stage.hello(1, "e2")
     assert stage.notes.kept == {"executor.1": "e2 1000.0"}
+
+
+def test_start_is_told_though_one_rank_told_of_its_own_before_the_restart(stage: Stage) -> None:
+    stage.leader.remember({"executor.1": "e1 900.0", "executor.2": "e1 900.0"})
+    stage.launch(7, 1, 2, adopt=True)
+    stage.hello(1, jobs=([7, 0, "running"],))
+    assert stage.queue.reports == []
+    stage.hello(2, jobs=([7, 0, "running"],))
+    stage.results(2, [1, 7, 0, "started", 5.0, [12]])
+    assert stage.queue.reports == [(7, "start", None)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from fluxlike.protocol.internal import LaunchRow
 from fluxlike_broker.modules.execution.runs import Run
 
@@ -13,7 +15,7 @@ def row(**given: Any) -> LaunchRow:
         "id": 7,
         "attempt": 2,
         "digest": "sha256-a",
-        "spec": {},
+        "spec": {"stdout": "", "stderr": "", "append": False},
         "cc": "x",
         "nodes": [(4, 0, 2, "0-1", ""), (6, 2, 1, "0", "3")],
         "ntasks": 3,
@@ -30,6 +32,22 @@ def test_each_rank_gets_its_own_row() -> None:
     run = Run(row())
     assert run.start_row(4) == [7, 2, "sha256-a", "x", 0, 2, 0, 2, 3, "0-1", ""]
     assert run.start_row(6) == [7, 2, "sha256-a", "x", 1, 2, 2, 1, 3, "0", "3"]
+
+
+def test_ranks_that_share_a_file_wait_until_the_first_has_emptied_it_and_append() -> None:
+    spec = {"stdout": "job.out", "stderr": "", "append": False}
+    run = Run(row(spec=spec))
+    assert run.followers == [6]
+    assert run.spec_for(4) == ("sha256-a", spec)
+    assert run.spec_for(6) == ("sha256-a+append", spec | {"append": True})
+    assert run.start_row(6)[2] == "sha256-a+append"
+
+
+@pytest.mark.parametrize("stdout", ["", "job.{{node.id}}.out", "job.{{task.rank}}.out"])
+def test_ranks_with_files_of_their_own_start_together(stdout: str) -> None:
+    run = Run(row(spec={"stdout": stdout, "stderr": "", "append": False}))
+    assert run.followers == []
+    assert run.spec_for(6)[0] == "sha256-a"
 
 
 def test_job_has_started_when_its_last_rank_has() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fluxlike.errors import InvalidJobspec
-from fluxlike.job.launch import executor_spec
+from fluxlike.job.launch import appending, executor_spec, shares_a_file
 from fluxlike.jobspec.build import from_command
 from fluxlike.jobspec.parse import parse
 
@@ -66,3 +66,21 @@ def test_shell_option_of_the_wrong_shape_is_refused_by_its_path(options: dict[st
     with pytest.raises(InvalidJobspec) as caught:
         spec(shell_options=options)
     assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("output", "shared"),
+    [
+        ({}, False),
+        ({"stdout": {"path": "job.out"}}, True),
+        ({"stderr": {"path": "job-{{id}}.err"}}, True),
+        ({"stdout": {"path": "job.out"}, "mode": "append"}, False),
+        ({"stdout": {"path": "job.{{node.id}}.out"}}, False),
+        ({"stdout": {"path": "job.{{taskid}}.out"}, "stderr": {"path": "job.err"}}, True),
+        ({"stdout": {"path": "{{tmpdir}}/out"}}, False),
+    ],
+)
+def test_nodes_share_a_file_when_its_name_is_the_same_on_all_of_them(output: dict[str, Any], shared: bool) -> None:
+    made = spec(shell_options={"output": output})
+    assert shares_a_file(made) is shared
+    assert not shares_a_file(appending(made))

@@ -169,21 +169,34 @@ class ExecutionLeader:
             self._notes().put(f"executor.{body.rank}", f"{body.epoch} {state.since!r}")
         state.online = True
         held = {(job, attempt) for job, attempt, _ in body.jobs}
-        for run in [r for r in self._runs.values() if body.rank in r.unfinished and body.rank not in r.followers]:
-            self._settle(run, body.rank, held)
+        for run in [run for run in self._runs.values() if body.rank in run.unfinished]:
+            if tuple(run.key) in held:
+                self._found(run, body.rank)
+            elif body.rank not in run.followers:
+                self._settle(run, body.rank)
         wanted = {(r.row.id, r.row.attempt) for r in self._runs.values() if body.rank in r.unfinished}
         self._router.request(NodeJoined(rank=body.rank, host=body.host, cores=body.cores, gpus=body.gpus))
         unwanted = [(job, attempt) for job, attempt, what in body.jobs if what == "running"]
         return ExecHelloReply(kill=[list(key) for key in unwanted if key not in wanted])
 
-    def _settle(self, run: Run, rank: int, held: set[tuple[int, int]]) -> None:
-        """A rank is back: its tasks go on, were never started, or died with the executor."""
+    def _found(self, run: Run, rank: int) -> None:
+        """A rank is back and has the tasks: they go on. Its news of their start may have been acknowledged before a
+        restart of rank 0, and then does not come again."""
+        run.epochs[rank] = self._ranks[rank].epoch
+        if rank in run.followers:
+            run.followers.remove(rank)
+        reports: list[Any] = []
+        if run.row.adopt:
+            self._on_started(run, rank, self._clock.now(), reports)
+        if reports:
+            self._router.request(JobReports(rows=reports))
+        if run.ending:
+            self._router.request(ExecSignal(signals=[[*run.key, run.ending, True]]), nodeid=rank)
+
+    def _settle(self, run: Run, rank: int) -> None:
+        """A rank is back without the tasks: they were never started, or died with the executor."""
         state = self._ranks[rank]
-        if (run.row.id, run.row.attempt) in held:
-            run.epochs[rank] = state.epoch
-            if run.ending:
-                self._router.request(ExecSignal(signals=[[*run.key, run.ending, True]]), nodeid=rank)
-        elif run.epochs.get(rank) == state.epoch or (rank not in run.epochs and self._never_told(run, state)):
+        if run.epochs.get(rank) == state.epoch or (rank not in run.epochs and self._never_told(run, state)):
             if run.ending:
                 self._end_unstarted(run, rank)
             else:
