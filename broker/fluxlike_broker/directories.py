@@ -8,6 +8,7 @@ import shutil
 import stat
 import tempfile
 
+from fluxlike.config import environment
 from fluxlike.errors import ConfigError
 
 SOCKET_PATH_LIMIT = 107
@@ -26,14 +27,19 @@ def private(path: str) -> str:
 
 
 def throw_away() -> str:
-    """A run directory that ends with its instance."""
-    return tempfile.mkdtemp(prefix="fluxlike-")
+    """A run directory that ends with its instance: in the user's place for such, unless its path is too long."""
+    base = environment.tempdir()
+    return tempfile.mkdtemp(prefix="fluxlike-", dir=base if _fits(os.path.join(base, "fluxlike-12345678")) else "/tmp")
+
+
+def _fits(rundir: str) -> bool:
+    return len(os.fsencode(rundir)) + len("/99999/executor.sock.lock") < SOCKET_PATH_LIMIT
 
 
 def of_state(statedir: str) -> str:
     """The run directory that belongs to a state directory: the same one each time, so that the URI stays."""
     inside = os.path.join(statedir, "run")
-    if len(os.fsencode(inside)) + len("/99999/executor.sock.lock") < SOCKET_PATH_LIMIT:
+    if _fits(inside):
         return private(inside)
     return private(_recorded_elsewhere(statedir))
 

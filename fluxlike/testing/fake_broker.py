@@ -34,7 +34,7 @@ PATIENCE = 10.0
 """Seconds that `wait_until` gives a condition: ages for this machine, an end for a test that would hang."""
 
 
-class HangUp(Exception):  # noqa: N818  an order, not a failure
+class HangUp(Exception):
     """Raised by a handler: close the connection instead of answering."""
 
 

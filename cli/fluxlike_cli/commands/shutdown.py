@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 POLL = 0.02
 """Seconds between two looks whether the broker's folder is still there, once it has hung up."""
 
-PATIENCE = 10.0
-"""Seconds to look for at most."""
+AFTERWARDS = 1.0
+"""Seconds for the launcher to remove the folder once nobody lives in it."""
 
 
 @click.command()
@@ -58,13 +58,28 @@ def _follow(client: Client, quiet: bool) -> None:
 def _wait_until_gone(folder: str, identity: tuple[int, int] | None) -> None:
     """Until the launcher has removed the broker's folder; one that took its name is another instance.
 
-    A launcher that was killed removes nothing: then the broker's end has to be enough."""
+    A launcher that was killed removes nothing: then it is enough that nobody lives in the folder any more."""
     from select import select
 
-    for _ in range(round(PATIENCE / POLL)):
-        if identity is None or _identity(folder) != identity:
-            return
+    empty = 0.0
+    while identity is not None and _identity(folder) == identity and empty < AFTERWARDS:
         select([], [], [], POLL)
+        empty = 0.0 if _is_inhabited(folder) else empty + POLL
+
+
+def _is_inhabited(folder: str) -> bool:
+    """Whether a living broker or executor holds its lock there."""
+    import fcntl
+
+    for name in ("broker.lock", "executor.sock.lock"):
+        try:
+            with open(os.path.join(folder, name), "rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except FileNotFoundError:
+            continue
+    return False
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ import pytest
 from fluxlike_cli.main import run
 
 
-class Executed(Exception):  # noqa: N818  not an error: what exec would have become
+class Executed(Exception):
     """Where a real exec never comes back from."""
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -431,13 +433,13 @@ def test_interrupt_hangs_up_which_ends_the_commands(fluxlike: Fluxlike, four_ran
 
 @pytest.fixture
 def ending(broker: FakeBroker) -> FakeBroker:
-    """A broker that tells two things, hangs up, and takes its socket away."""
-    path = broker.uri.removeprefix("local://")
+    """A broker that tells two things, takes its folder away, and hangs up."""
+    folder = os.path.dirname(broker.uri.removeprefix("local://"))
 
     def shutdown(request: Shutdown) -> Iterator[ShutdownProgress]:
         yield ShutdownProgress(text="cancelling 3 jobs")
         yield ShutdownProgress(text="waiting for 2 brokers")
-        os.unlink(path)
+        shutil.rmtree(folder)
         raise HangUp
 
     broker.on(Shutdown, shutdown)
@@ -455,24 +457,40 @@ def test_shutdown_can_be_quiet(fluxlike: Fluxlike, ending: FakeBroker) -> None:
     assert fluxlike("shutdown", "--quiet") == (0, "", "")
 
 
-def test_shutdown_waits_for_the_socket_after_the_connection_has_closed(fluxlike: Fluxlike, broker: FakeBroker) -> None:
-    path = broker.uri.removeprefix("local://")
+def test_shutdown_waits_until_nobody_lives_in_the_folder(fluxlike: Fluxlike, broker: FakeBroker) -> None:
+    folder = os.path.dirname(broker.uri.removeprefix("local://"))
+    lock = open(os.path.join(folder, "broker.lock"), "w")  # noqa: SIM115  held until the remover lets go
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    hung_up = threading.Event()
 
+    def shutdown(request: Shutdown) -> Iterator[ShutdownProgress]:
+        yield ShutdownProgress(text="bye")
+        hung_up.set()
+        raise HangUp
+
+    def let_go() -> None:
+        hung_up.wait(10)
+        broker.wait_until(lambda: broker.connections == 0)
+        shutil.rmtree(folder)
+        lock.close()
+
+    broker.on(Shutdown, shutdown)
+    remover = threading.Thread(target=let_go)
+    remover.start()
+    assert fluxlike("shutdown", "--quiet").code == 0
+    assert not os.path.exists(folder)
+    remover.join()
+
+
+def test_shutdown_does_not_wait_for_ever_for_a_folder_that_nobody_removes(
+    fluxlike: Fluxlike, broker: FakeBroker
+) -> None:
     def shutdown(request: Shutdown) -> Iterator[ShutdownProgress]:
         yield ShutdownProgress(text="bye")
         raise HangUp
 
-    def remove_when_probed() -> None:
-        # The command's second connection is its look whether anybody still listens.
-        broker.wait_until(lambda: len(broker._connections) > 1)
-        os.unlink(path)
-
     broker.on(Shutdown, shutdown)
-    remover = threading.Thread(target=remove_when_probed)
-    remover.start()
     assert fluxlike("shutdown", "--quiet").code == 0
-    remover.join()
-    assert not os.path.exists(path)
 
 
 def test_shutdown_without_an_instance_says_so(fluxlike: Fluxlike, monkeypatch: pytest.MonkeyPatch) -> None:
