@@ -17,7 +17,7 @@ help:
 	@echo 'make demo    start four brokers here, run jobs on them, stop'
 	@echo 'make test    run all tests: unit, property, scenarios, system'
 	@echo 'make check   format, lint, types, import rules, and the tests that start no broker'
-	@echo 'make bench   measure an installed wheel against its budgets'
+	@echo 'make bench   measure an installed wheel against its budgets; BENCH=--help shows what to ask it'
 	@echo 'make docs    write docs/commands.md and docs/settings.md anew'
 	@echo 'make clean   remove environments, caches and built files'
 
@@ -37,7 +37,7 @@ lint: .venv/.package .venv/.dev
 	$(BIN)/lint-imports --no-timings
 
 bench: .venv-bench/.package
-	.venv-bench/bin/python tests/bench/run.py
+	.venv-bench/bin/python tests/bench/run.py $(BENCH)
 
 docs: .venv/.package
 	$(BIN)/python tools/reference_pages.py docs

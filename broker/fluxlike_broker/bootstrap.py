@@ -99,9 +99,12 @@ def _remembered(directory: str) -> Record | None:
     path = os.path.join(directory, "instance.json")
     if not os.path.exists(path):
         return None
-    with open(path, encoding="utf-8") as file:
-        record: Record = json.load(file)
-    return record
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        return {"instance": str(found["instance"]), "hosts": [str(host) for host in found["hosts"]]}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{path} is damaged: {error}") from error
 
 
 def _remember(directory: str, record: Record) -> None:

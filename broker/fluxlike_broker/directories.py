@@ -17,7 +17,10 @@ SOCKET_PATH_LIMIT = 107
 
 def private(path: str) -> str:
     """Make the directory, or check that it is ours alone. Raises ConfigError."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
     info = os.lstat(path)
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
         raise ConfigError(f"{path} is not a directory of uid {os.geteuid()}")

@@ -23,6 +23,9 @@ from fluxlike_executor.lock import holder
 PATIENCE = 10.0
 """Seconds that brokers get to leave by themselves once their instance has no rank 0."""
 
+GRACE = 0.5
+"""Seconds after the end of rank 0 in which the others end by themselves, having been told. Who is left was not."""
+
 
 class Launcher:
     def __init__(self, plans: list[Plan], program: list[str], *, throw_away: str | None) -> None:
@@ -41,6 +44,7 @@ class Launcher:
         self._heard = b""
         self._stopping = False
         """Rank 0 ends the instance in good order: no rank of it is to stay."""
+        self._grace_ends: float | None = None
         self._abandoned = False
         """Rank 0 died and may be started again: nothing of the instance is removed."""
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -84,12 +88,13 @@ class Launcher:
         if self.owns_root:
             poll.register(self._line, select.POLLIN)
         while self._brokers or self._program_pid:
-            for fd, _ in poll.poll():
+            for fd, _ in poll.poll(None if self._grace_ends is None else GRACE * 1000):
                 if fd == self._wake_r:
                     os.read(self._wake_r, 4096)
                     self._reap()
                 elif not self._hear():
                     poll.unregister(self._line)
+            self._end_stragglers()
         self._clear_up()
         return 0 if self._status is None else self._status
 
@@ -177,11 +182,7 @@ class Launcher:
 
     def _broker_ended(self, rank: int, code: int) -> None:
         if rank == 0:
-            while self._hear():  # what it said last tells how it ended
-                pass
-            if self._stopping:
-                for plan in self._plans:
-                    _end_rank(plan)
+            self._root_ended()
         if rank == 0 or len(self._plans) == 1:
             if self._status is None:
                 self._status = code if code >= 0 else 128 - code
@@ -189,6 +190,17 @@ class Launcher:
                 self._root_died(rank, code)
         elif code not in (0, children.DUPLICATE):
             print(f"fluxlike: broker {rank} ended with {_cause(code)}", file=sys.stderr)  # noqa: T201
+
+    def _root_ended(self) -> None:
+        while self._hear():  # what it said last tells how it ended
+            pass
+        if self._stopping:
+            self._grace_ends = time.monotonic() + GRACE
+
+    def _end_stragglers(self) -> None:
+        if self._grace_ends is not None and time.monotonic() >= self._grace_ends:
+            self._grace_ends = None
+            _end_ranks(self._plans)
 
     def _root_died(self, rank: int, code: int) -> None:
         plan = self._plans[0]
@@ -224,17 +236,13 @@ class Launcher:
         """Wait for executors, then remove what the ranks had on disk; a rank that still lives keeps its own."""
         if self._abandoned:
             return
-        deadline = time.monotonic() + PATIENCE
-        for plan in self._plans:
-            if 0 not in self._started and plan.rank not in self._started:
-                continue  # a rank of an instance that goes on without us
-            if self._stopping or self._throw_away is not None:
-                _end_rank(plan)
-            while _lives(plan) and time.monotonic() < deadline:
-                # Also ranks of an earlier launcher: their end wakes nobody here, so look again now and then.
-                if select.select([self._wake_r], [], [], 0.02)[0]:
-                    os.read(self._wake_r, 4096)
-                    self._reap()
+        # Without the root it is only ranks of ours: an instance goes on without us.
+        plans = [plan for plan in self._plans if 0 in self._started or plan.rank in self._started]
+        self._await_end(plans, GRACE)
+        if self._stopping or self._throw_away is not None:
+            _end_ranks(plans)
+        self._await_end(plans, PATIENCE)
+        for plan in plans:
             if not _lives(plan):
                 remove(plan.folder)
         if self._throw_away is not None:
@@ -242,6 +250,14 @@ class Launcher:
         elif self._plans:
             with suppress(OSError):  # not empty: ranks live there; gone: another launcher was faster
                 os.rmdir(self._plans[0].rundir)
+
+    def _await_end(self, plans: list[Plan], seconds: float) -> None:
+        """Also of ranks of an earlier launcher: their end wakes nobody here, so look again now and then."""
+        deadline = time.monotonic() + seconds
+        while any(map(_lives, plans)) and time.monotonic() < deadline:
+            if select.select([self._wake_r], [], [], 0.02)[0]:
+                os.read(self._wake_r, 4096)
+                self._reap()
 
     def _report(self, **words: Any) -> None:
         if self.report_fd >= 0:
@@ -254,15 +270,15 @@ def _lives(plan: Plan) -> bool:
     return is_held(plan.broker_lock) or is_held(plan.executor_lock)
 
 
-def _end_rank(plan: Plan) -> None:
-    """Tell who is left of a rank that its instance has ended: a broker that was between two parents when the others
-    were told, or the executor of one that was killed. They would wait for a new parent, or a new broker."""
-    for lock in (plan.broker_lock, plan.executor_lock):
+def _end_ranks(plans: list[Plan]) -> None:
+    """Tell who is left that the instance has ended: a broker that was between two parents when the others were told,
+    or the executor of one that was killed. They would wait for a new parent, or a new broker."""
+    for plan in plans:
+        lock = plan.broker_lock if is_held(plan.broker_lock) else plan.executor_lock
         pid = holder(lock)
         if is_held(lock) and pid.isdigit():
             with suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGTERM)
-            return
 
 
 def _log_path(plan: Plan) -> str | None:

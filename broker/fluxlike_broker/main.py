@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import sys
+from contextlib import suppress
 
 from fluxlike.config import environment
 from fluxlike.config.load import load
@@ -74,6 +75,8 @@ def _detached(options: Options, settings: Settings) -> int:
         status = _attached(options, settings, options.program, theirs)
     except FluxlikeError as error:
         os.write(theirs, json.dumps({"error": str(error)}).encode())
+    except Exception as error:  # noqa: BLE001  standard error is gone: who waits is the only one to tell
+        os.write(theirs, json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
     finally:
         os._exit(status)
 
@@ -113,6 +116,9 @@ def plan(options: Options, settings: Settings) -> tuple[list[Plan], str | None]:
     except FluxlikeError:
         if throw_away is not None:
             directories.remove(throw_away)
+        else:
+            with suppress(OSError):  # in use, or not empty
+                os.rmdir(rundir)
         raise
     return [Plan(boot, settings, rundir, statedir, options.detach) for boot in boots], throw_away
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgpack
+import zmq
 
 from fluxlike.protocol.framing import frame
 from fluxlike.protocol.message import MAX_FRAME
@@ -113,6 +114,19 @@ def connected(address: Address, timeout: float = 10.0) -> Iterator[socket.socket
         stream.connect(address)
         stream.settimeout(timeout)
         yield stream
+
+
+@contextmanager
+def dealer(endpoint: str, identity: bytes, keys: tuple[bytes, bytes] | None, server: bytes = b"") -> Iterator[Any]:
+    """A socket such as brokers hang on their parent with. `keys`: public and secret; None: no CURVE at all."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        socket.linger = 0
+        socket.routing_id = identity
+        if keys is not None:
+            socket.curve_publickey, socket.curve_secretkey = keys
+            socket.curve_serverkey = server or keys[0]
+        socket.connect(endpoint)
+        yield socket
 
 
 def throw(address: Address, data: bytes) -> None:

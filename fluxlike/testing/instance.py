@@ -50,7 +50,7 @@ KEPT = ("instance.json", "curve.cert", "jobs.sqlite", "jobs.sqlite.lock", "spool
 
 BUGS = ("Traceback", "internal error")
 
-Run = subprocess.CompletedProcess[str]
+Run = subprocess.CompletedProcess[Any]
 
 
 class Site:
@@ -64,9 +64,9 @@ class Site:
         self.env |= {"TMPDIR": str(self.tmp), "LC_ALL": "C.UTF-8"}
         self.env["PATH"] = f"{os.path.dirname(FLUXLIKE)}:{self.env.get('PATH', os.defpath)}"
         self.instances: list[Instance] = []
-        self.abandoned = False
-        """A test killed what would have cleared up: files in TMPDIR are nobody's fault."""
-        self._children: list[subprocess.Popen[str]] = []
+        self.patience = 10.0
+        """Seconds for what is on its way out when a test ends."""
+        self._children: list[subprocess.Popen[Any]] = []
         self._strangers = processes.descendants(os.getpid())
         self._shared = set(os.listdir("/dev/shm"))
 
@@ -78,7 +78,7 @@ class Site:
         how = {"capture_output": True, "text": True, "cwd": self.root, "env": env, **how}
         return subprocess.run([FLUXLIKE, *args], timeout=timeout, check=False, **how)
 
-    def popen(self, *args: str, uri: str = "", **how: Any) -> subprocess.Popen[str]:
+    def popen(self, *args: str, uri: str = "", **how: Any) -> subprocess.Popen[Any]:
         """Start one `fluxlike` command and go on; it is ended with the site."""
         env = {**self.env, "FLUXLIKE_URI": uri} if uri else self.env
         pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
@@ -134,7 +134,7 @@ class Site:
 
     def _left_processes(self) -> list[str]:
         with suppress(AssertionError):
-            wait_until(lambda: not self.processes(), timeout=10.0)
+            wait_until(lambda: not self.processes(), timeout=self.patience)
         left = self.processes()
         faults = [f"process {processes.command(pid)} is left" for pid in sorted(left)]
         while left := self.processes():
@@ -145,11 +145,11 @@ class Site:
 
     def _left_files(self) -> list[str]:
         with suppress(AssertionError):
-            wait_until(lambda: not self._found_files(), timeout=5.0)
+            wait_until(lambda: not self._found_files(), timeout=self.patience)
         return self._found_files()
 
     def _found_files(self) -> list[str]:
-        found = [] if self.abandoned else [str(path) for path in self.tmp.glob("*")]
+        found = [str(path) for path in self.tmp.glob("*")]
         found += [f"/dev/shm/{name}" for name in set(os.listdir("/dev/shm")) - self._shared if "flux" in name]
         for folder in {instance.statedir for instance in self.instances if instance.statedir}:
             logs = [path.name for path in folder.glob("broker-*.log")]
@@ -193,7 +193,7 @@ class Instance:
         assert done.returncode == 0, done
         return str(done.stdout)
 
-    def popen(self, *args: str, **how: Any) -> subprocess.Popen[str]:
+    def popen(self, *args: str, **how: Any) -> subprocess.Popen[Any]:
         return self.site.popen(*args, uri=self.uri, **how)
 
     def attr(self, name: str, rank: int = 0) -> str:
@@ -227,8 +227,15 @@ class Instance:
         if self._held is not None:
             ranks = range(len(self.nodes()))
             pids = [pid for rank in ranks for pid in (self.broker(rank), self.executor(rank))]
-            self.hang_up()
-            self._held = {pid: processes.descriptors(pid) for pid in pids}
+            self._held = self._descriptors(pids)
+
+    def _descriptors(self, pids: list[int]) -> dict[int, Counter[str]]:
+        """Without our own connection: counted from when the broker has let go of it."""
+        pid = self.broker(self.rank)
+        connected = processes.descriptors(pid)["socket"]
+        self.hang_up()
+        wait_until(lambda: processes.descriptors(pid)["socket"] < connected)
+        return {pid: processes.descriptors(pid) for pid in pids}
 
     # -- jobs -----------------------------------------------------------------------------------------------
 
@@ -290,7 +297,7 @@ class Instance:
 
     def _extra(self, pid: int) -> Counter[str]:
         with suppress(AssertionError):
-            wait_until(lambda: not self._more_than_before(pid), timeout=5.0)
+            wait_until(lambda: not self._more_than_before(pid), timeout=self.site.patience)
         return self._more_than_before(pid)
 
     def _more_than_before(self, pid: int) -> Counter[str]:

@@ -35,7 +35,8 @@ class Row:
         if self.limit is None:
             return (self.what, measured, "", "", "")
         doubts = [doubt for doubt in ("noisy", "busy") if self.facts.get(doubt)]
-        verdict = ", ".join(["met" if self.met else "MISSED", *doubts])
+        word = ("met" if self.met else "MISSED") + ("?" if doubts else "")
+        verdict = ", ".join([word, *doubts])
         budget = f"{_number(self.limit)} {self.unit}"
         return (self.what, measured, budget, f"{self.value / self.limit:.0%}", verdict)
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import socket
 import subprocess
 from contextlib import ExitStack
+from typing import Any
 
+import msgpack
 import pytest
+import zmq
 
-from fluxlike.testing.garbage import STREAMS, connected, push, throw
+from fluxlike import __version__
+from fluxlike.config import curve
+from fluxlike.testing.garbage import STREAMS, connected, dealer, message, push, throw
 from fluxlike.testing.instance import Instance, Site
 from fluxlike.testing.waiting import wait_until
 
@@ -47,7 +52,7 @@ class Cluster:
     def options(self, rank: int, conf: str = "") -> list[str]:
         return ["start", *self.site.options(), "--conf", conf or self.conf, "--rank", str(rank)]
 
-    def launch(self, rank: int, *more: str, conf: str = "") -> subprocess.Popen[str]:
+    def launch(self, rank: int, *more: str, conf: str = "") -> subprocess.Popen[Any]:
         """A broker in the foreground, as a pod has it."""
         return self.site.popen(*self.options(rank, conf), *more)
 
@@ -134,11 +139,32 @@ def test_garbage_at_the_tcp_port_harms_nobody(cluster: Cluster, name: str) -> No
     assert flux.health() == {0: "full", 1: "full", 2: "full"}
 
 
+def test_a_peer_without_the_key_never_joins_over_tcp(cluster: Cluster) -> None:
+    public, _ = curve.load(str(cluster.cert))
+    endpoint = f"tcp://127.0.0.1:{cluster.ports[0]}"
+    cluster.launch(1)
+    flux = cluster.root("-S", "broker.quorum=2")
+    members = {2: [b"stranger", "node2", 0]}
+    words = {"rank": 2, "instance": flux.attr("instance-id"), "version": __version__, "members": members}
+    hello = message(kind=8, topic="hello", data=msgpack.packb(words))
+    for keys, server in ((None, b""), (zmq.curve_keypair(), b""), (zmq.curve_keypair(), public)):
+        with dealer(endpoint, b"stranger", keys, server) as socket:
+            socket.send(hello)
+            assert not socket.poll(500)
+    assert flux.health() == {0: "partial", 1: "full", 2: "offline"}
+    with dealer(endpoint, b"stranger", curve.load(str(cluster.cert))) as socket:
+        socket.send(hello)
+        assert socket.poll(10_000), "with the key it would have been let in"
+        socket.send(message(kind=8, topic="goodbye", data=msgpack.packb({})))
+        wait_until(lambda: flux.health()[2] == "offline", show=flux.health)
+    assert flux.wait(flux.sh("true", nnodes=2, ntasks=2)).result == "completed"
+
+
 def refused(cluster: Cluster, conf: str, rank: int = 0) -> str:
     done = cluster.site.cli(*cluster.options(rank, conf), "--detach")
     assert done.returncode == 1, done
     assert done.stdout == ""
-    return done.stderr
+    return str(done.stderr)
 
 
 def test_a_key_file_that_is_missing_open_to_others_or_no_key_is_refused(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +18,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def run(site: Site, *program: str) -> str:
     """Standard output of a program that is all there is in an instance of four brokers."""
     done: Run = site.cli("start", *site.options(4), "--", *program, timeout=90)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done
+    assert "ERROR" not in done.stderr
     return done.stdout
 
 
@@ -49,6 +51,16 @@ def test_python_example_runs(site: Site, name: str) -> None:
     output = run(site, sys.executable, str(EXAMPLES / name))
     assert "completed, exit code 0" in output
     assert "refused: could not run" in output
+
+
+def test_the_five_commands_of_the_readme_run(site: Site) -> None:
+    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    (script,) = (block.split("```")[0] for block in readme.split("```sh\n") if "--detach" in block.split("```")[0])
+    done = subprocess.run(
+        ["sh", "-e", "-c", script], env=site.env, cwd=site.root, capture_output=True, text=True, timeout=90, check=False
+    )
+    assert done.returncode == 0, done
+    assert sum("member" in line for line in done.stdout.splitlines()) == 100
 
 
 def test_no_example_is_forgotten() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import zmq
 
 from fluxlike import __version__
 from fluxlike.config import curve
-from fluxlike.testing.garbage import BODIES, MESSAGES, STREAMS, connected, message, push, throw
+from fluxlike.testing.garbage import BODIES, MESSAGES, STREAMS, connected, dealer, message, push, throw
 from fluxlike.testing.instance import Instance
 from fluxlike.testing.waiting import wait_until
 
@@ -31,19 +29,6 @@ def works(flux: Instance) -> None:
 
 def endpoint(flux: Instance) -> str:
     return f"ipc://{flux.rundir}/0/tree"
-
-
-@contextmanager
-def dealer(flux: Instance, keys: tuple[bytes, bytes] | None, server: bytes = b"") -> Iterator[Any]:
-    """A socket such as brokers hang on their parent with. `keys`: public and secret; None: no CURVE at all."""
-    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
-        socket.linger = 0
-        socket.routing_id = UUID
-        if keys is not None:
-            socket.curve_publickey, socket.curve_secretkey = keys
-            socket.curve_serverkey = server or keys[0]
-        socket.connect(endpoint(flux))
-        yield socket
 
 
 def own_keys(flux: Instance) -> tuple[bytes, bytes]:
@@ -86,7 +71,7 @@ def test_half_a_greeting_keeps_nobody_waiting(flux: Instance) -> None:
 
 def test_a_peer_without_a_key_never_joins(flux: Instance) -> None:
     before = uuid_of(flux, 3)
-    with dealer(flux, None) as socket:
+    with dealer(endpoint(flux), UUID, None) as socket:
         socket.send(hello(flux))
         assert answer(socket, timeout=1.0) is None
     assert uuid_of(flux, 3) == before
@@ -95,7 +80,7 @@ def test_a_peer_without_a_key_never_joins(flux: Instance) -> None:
 
 def test_a_peer_with_keys_of_its_own_never_joins(flux: Instance) -> None:
     before = uuid_of(flux, 3)
-    with dealer(flux, zmq.curve_keypair()) as socket:
+    with dealer(endpoint(flux), UUID, zmq.curve_keypair()) as socket:
         socket.send(hello(flux))
         assert answer(socket, timeout=1.0) is None
     assert uuid_of(flux, 3) == before
@@ -105,7 +90,7 @@ def test_a_peer_with_keys_of_its_own_never_joins(flux: Instance) -> None:
 def test_a_peer_that_knows_only_the_public_key_is_refused_and_logged(flux: Instance) -> None:
     public, _ = own_keys(flux)
     before = uuid_of(flux, 3)
-    with dealer(flux, zmq.curve_keypair(), server=public) as socket:
+    with dealer(endpoint(flux), UUID, zmq.curve_keypair(), server=public) as socket:
         socket.send(hello(flux))
         wait_until(lambda: "wrong key" in flux.ok("dmesg"))
         assert answer(socket, timeout=0.2) is None
@@ -124,7 +109,7 @@ def test_a_peer_that_knows_only_the_public_key_is_refused_and_logged(flux: Insta
     ],
 )
 def test_a_broker_that_does_not_belong_here_is_told_why(flux: Instance, fields: dict[str, Any], reason: str) -> None:
-    with dealer(flux, own_keys(flux)) as socket:
+    with dealer(endpoint(flux), UUID, own_keys(flux)) as socket:
         socket.send(hello(flux, **fields))
         found = answer(socket)
         while found is not None and found[0] == "who":
@@ -151,7 +136,7 @@ def test_a_broker_that_does_not_belong_here_is_told_why(flux: Instance, fields: 
 )
 def test_a_hello_with_wrong_fields_admits_nobody(flux: Instance, fields: dict[str, Any]) -> None:
     before = uuid_of(flux, 3)
-    with dealer(flux, own_keys(flux)) as socket:
+    with dealer(endpoint(flux), UUID, own_keys(flux)) as socket:
         socket.send(hello(flux, **fields))
         socket.send(message(topic="broker.ping"))
         found = [answer(socket), answer(socket, timeout=0.2)]
@@ -161,7 +146,7 @@ def test_a_hello_with_wrong_fields_admits_nobody(flux: Instance, fields: dict[st
 
 
 def test_malformed_messages_of_a_holder_of_the_key_harm_nobody(flux: Instance) -> None:
-    with dealer(flux, own_keys(flux)) as socket:
+    with dealer(endpoint(flux), UUID, own_keys(flux)) as socket:
         for data in MESSAGES.values():
             socket.send(data)
         for topic in CONTROL:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.system
 def leaky() -> Iterator[Site]:
     """A site that the test closes itself."""
     place = Site()
+    place.patience = 0.5
     yield place
     place.close()
 

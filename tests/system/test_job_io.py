@@ -124,7 +124,9 @@ def test_ctrl_c_twice_cancels_the_job(flux: Instance) -> None:
 
 def test_output_goes_to_files_by_template(flux: Instance) -> None:
     template = f"{flux.site.root}/{{{{name}}}}-{{{{id.dec}}}}-{{{{task.rank}}}}.out"
-    text = flux.ok("submit", "-n2", "--job-name=mine", f"--output={template}", "--wait", "sh", "-c", "echo $FLUX_TASK_RANK")
+    text = flux.ok(
+        "submit", "-n2", "--job-name=mine", f"--output={template}", "--wait", "sh", "-c", "echo $FLUX_TASK_RANK"
+    )
     job = flux.client.jobs(limit=1)[0].id
     assert text.strip() == encode_f58(job)
     for task in (0, 1):

@@ -102,7 +102,9 @@ def test_a_killed_executor_leaves_no_task_behind_once_the_new_one_is_there(site:
 
 def test_everything_ends_with_a_launcher_that_is_killed(site: Site) -> None:
     jobs = "fluxlike submit sleep 1000; fluxlike submit --wait-event=start sleep 1000"
-    launcher = site.popen("start", *site.options(3), "--", "sh", "-c", f"{jobs}; echo $$ > {site.root}/up; exec sleep 1000")
+    launcher = site.popen(
+        "start", *site.options(3), "--", "sh", "-c", f"{jobs}; echo $$ > {site.root}/up; exec sleep 1000"
+    )
     program = int(wait_until(lambda: (site.root / "up").exists() and (site.root / "up").read_text().strip()))
     below = descendants(launcher.pid)
     assert len(below) >= 3 + 3 + 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgpack
@@ -95,7 +96,8 @@ def test_everything_of_an_instance_is_private(site: Site) -> None:
     flux = site.start(2, statedir="state")
     assert flux.wait(flux.sh("echo secret")).result == "completed"
     assert not (site.root / "state").stat().st_mode & 0o077
-    names = ("curve.cert", "jobs.sqlite", "jobs.sqlite-wal", "broker-0.log", "run/0", "run/0/local", "run/0/executor.sock")
+    sockets = ("run/0", "run/0/local", "run/0/executor.sock")
+    names = ("curve.cert", "jobs.sqlite", "jobs.sqlite-wal", "broker-0.log", *sockets)
     secrets = [site.root / "state" / name for name in names]
     secrets += [path for path in (site.root / "state" / "spool").rglob("*") if path.is_file()]
     assert len(secrets) == len(names) + 1
@@ -105,8 +107,7 @@ def test_everything_of_an_instance_is_private(site: Site) -> None:
 def test_another_user_cannot_even_reach_the_sockets(flux: Instance) -> None:
     assert "belongs to another user" in as_nobody(lambda: Client(flux.uri))
     for name in ("local", "tree", "executor.sock"):
-        path = flux.rundir / "0" / name
-        assert as_nobody(lambda path=path: send(path, b"")).startswith("PermissionError")
+        assert as_nobody(partial(send, flux.rundir / "0" / name, b"")).startswith("PermissionError")
 
 
 def test_another_user_is_refused_by_the_client_socket_itself(site: Site) -> None:

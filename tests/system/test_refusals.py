@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -53,7 +54,7 @@ UNSENDABLE = {
 """Faults of the text, or values that no message holds: found before anything is sent."""
 
 
-@pytest.mark.parametrize("name", sorted(UNSENDABLE) + ["count_is_zero", "v1_duration_is_missing"])
+@pytest.mark.parametrize("name", [*sorted(UNSENDABLE), "count_is_zero", "v1_duration_is_missing"])
 def test_job_submit_names_the_path_on_standard_error(flux: Instance, name: str) -> None:
     sample = INVALID / f"{name}.yaml"
     done = flux.cli("job", "submit", str(sample))
@@ -78,7 +79,13 @@ def test_a_job_that_never_fits_is_refused_with_the_limit(flux: Instance) -> None
     assert done.stdout == ""
     assert "100" in done.stderr
     assert "4" in done.stderr
-    for options in ({"ntasks": 17}, {"cores_per_task": 5}, {"gpus_per_task": 1}, {"nnodes": 4, "ntasks": 20}):
+    too_much: list[dict[str, Any]] = [
+        {"ntasks": 17},
+        {"cores_per_task": 5},
+        {"gpus_per_task": 1},
+        {"nnodes": 4, "ntasks": 20},
+    ]
+    for options in too_much:
         with pytest.raises(Unsatisfiable, match=r"\d"):
             flux.submit("true", **options)
 

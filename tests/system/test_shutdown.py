@@ -85,7 +85,8 @@ def test_sigterm_to_a_detached_launcher_ends_all(site: Site, statedir: str) -> N
 
 
 def test_sigterm_to_an_attached_launcher_ends_program_and_instance(site: Site) -> None:
-    script = f"fluxlike submit -N3 sleep 1000; trap 'exit 5' HUP TERM; touch {site.root}/up; while :; do sleep 0.05; done"
+    stay = f"trap 'exit 5' HUP TERM; touch {site.root}/up; while :; do sleep 0.05; done"
+    script = f"fluxlike submit -N3 sleep 1000; {stay}"
     launcher = site.popen("start", *site.options(3), "--", "sh", "-c", script)
     wait_until((site.root / "up").exists)
     launcher.send_signal(signal.SIGTERM)

@@ -28,6 +28,9 @@ from fluxlike_broker.router import Router
 
 log = logging.getLogger("fluxlike.job")
 
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+"""json.dumps would make an encoder for every event."""
+
 ALLOCATIONS_PER_PASS = 256
 EXPEDITE, HIGHEST_PRIORITY = 31, 4294967295
 
@@ -104,7 +107,7 @@ class Board:
         before = apply(job, timestamp, name, context)
         if before is State.SCHED and job.state is not State.SCHED and name != "alloc":
             self.scheduler.dequeue(job.id)
-        text = None if context is None else json.dumps(context, ensure_ascii=False)
+        text = None if context is None else _to_json(context)
         self.store.batch.event(job.id, job.seq - 1, timestamp, name, text)
         if job.id in self.on_event:
             self.store.batch.after_commit(lambda: self._tell_followers(job.id))
@@ -234,7 +237,7 @@ class Board:
             job.allocation = allocation
             duration = job.spec.jobspec.duration
             expiration = now + duration if duration else 0.0
-            self.store.batch.allocation(job_id, json.dumps(self.rset(job, now, expiration).to_json()))
+            self.store.batch.allocation(job_id, _to_json(self.rset(job, now, expiration).to_json()))
             self.post(job, "alloc", {"expiration": expiration} if expiration else None, now)
             self.set_time_limit(job)
             self.drive(job)
