@@ -83,7 +83,9 @@ class Overlay:
 
     def open(self) -> None:
         self._zap = gatekeeper(self._context, self._keys)
-        self._down = Link(router_socket(self._context, self._keys, self._boot.bind, ipv6=self._boot.ipv6), self._from_below)
+        self._down = Link(
+            router_socket(self._context, self._keys, self._boot.bind, ipv6=self._boot.ipv6), self._from_below
+        )
         if self._boot.rank != 0:
             self._connect()
 

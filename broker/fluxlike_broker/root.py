@@ -169,6 +169,7 @@ class Root:
     # -- the initial program and the end --------------------------------------------------------------------
 
     def start_program(self) -> None:
+        self._store.warm_up()
         self._control.say(state="run", uri=self._broker.plan.uri)
 
     def _from_launcher(self, words: dict[str, Any]) -> None:

@@ -17,6 +17,9 @@ log = logging.getLogger("fluxlike.overlay")
 FAIR_SHARE = 256
 """Messages taken from one socket before others get a turn."""
 
+# As plain numbers: pyzmq's enums cost microseconds at every look.
+EVENTS, POLLIN, NOBLOCK, SNDMORE = int(zmq.EVENTS), int(zmq.POLLIN), int(zmq.NOBLOCK), int(zmq.SNDMORE)
+
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 
 
@@ -28,6 +31,7 @@ class Link:
         self._on_frames = on_frames
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
+        self._draining = False
         self._closed = False
         self._loop.add_reader(socket.fileno(), self._drain)
         self._loop.call_soon(self._drain)
@@ -36,8 +40,8 @@ class Link:
         """False if the peer is not connected (ROUTER) or nothing can be queued."""
         try:
             for part in frames[:-1]:
-                self._socket.send(part, zmq.SNDMORE | zmq.NOBLOCK)
-            self._socket.send(frames[-1], zmq.NOBLOCK)
+                self._socket.send(part, SNDMORE | NOBLOCK)
+            self._socket.send(frames[-1], NOBLOCK)
         except zmq.ZMQError as error:
             if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 return False
@@ -46,15 +50,21 @@ class Link:
         return True
 
     def _drain(self) -> None:
+        """Asks before receiving: an exception for an empty socket would cost more than the message."""
         self._scheduled = False
+        self._draining = True
         try:
             for _ in range(FAIR_SHARE):
-                if self._closed:  # also by what the last message led to
+                if not self._has_message():
                     return
-                self._take(self._socket.recv_multipart(zmq.NOBLOCK))
-        except zmq.Again:
-            return
+                self._take(self._socket.recv_multipart(NOBLOCK))
+        finally:
+            self._draining = False
         self._kick()
+
+    def _has_message(self) -> bool:
+        """Also arms the descriptor anew if there is none."""
+        return not self._closed and bool(self._socket.get(EVENTS) & POLLIN)  # type: ignore[operator]
 
     def _take(self, frames: list[bytes]) -> None:
         try:
@@ -63,7 +73,7 @@ class Link:
             log.exception("dropped a message that could not be handled")
 
     def _kick(self) -> None:
-        if not self._scheduled and not self._closed and int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+        if not self._scheduled and not self._draining and self._has_message():
             self._scheduled = True
             self._loop.call_soon(self._drain)
 

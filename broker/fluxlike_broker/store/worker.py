@@ -52,6 +52,15 @@ class Result:
         self.answers = answers
 
 
+_NOTHING = Work(Batch(), [])
+
+
+def _load() -> None:
+    with suppress(ImportError):  # the first batch will fail with it, and say so
+        import fluxlike_broker.store.commit
+        import fluxlike_broker.store.engine  # noqa: F401  used later
+
+
 class Worker:
     """Takes work until told to stop, delivers one result for each; None says that it is time to try again."""
 
@@ -73,12 +82,16 @@ class Worker:
         self._stopped.set()
         self._work.put(None)
 
+    def warm_up(self) -> None:
+        """Load what writing needs before there is something to write."""
+        self._work.put(_NOTHING)
+
     def run(self) -> None:
-        with suppress(ImportError):  # the first batch will fail with it, and say so
-            import fluxlike_broker.store.commit
-            import fluxlike_broker.store.engine  # noqa: F401  loaded while the broker starts, used later
         while (work := self._next()) is not None:
-            self._deliver(self._perform(work))
+            if work is _NOTHING:
+                _load()
+            else:
+                self._deliver(self._perform(work))
         if self._database is not None:
             _quietly(self._database.close)
 

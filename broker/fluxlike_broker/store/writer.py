@@ -73,6 +73,10 @@ class StoreWriter:
         """Nothing is on its way: whatever was given is on disk."""
         return not self._busy and not self.batch
 
+    def warm_up(self) -> None:
+        """The start is over: load SQLAlchemy now, in the thread, so that the first commit need not."""
+        self._worker.warm_up()
+
     def flush(self) -> None:
         """Hand the open batch over now, or as soon as the one before it is done."""
         if self._busy:
