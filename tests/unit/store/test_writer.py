@@ -250,6 +250,7 @@ class Stall:
             never.wait()
 sys.meta_path.insert(0, Stall())
 writer = StoreWriter("sqlite:///" + sys.argv[1], True, lambda f: f(), print, print)
+writer.warm_up()
 assert reached.wait(30)
 """
 
