@@ -90,6 +90,12 @@ def test_rows_that_name_no_spec_are_refused_and_no_id_is_issued(world: World, ro
     assert world.manager._board.jobs == {}
 
 
+def test_queue_that_is_not_there_is_refused_by_its_path(world: World) -> None:
+    tag = world.ask(Submit(specs=[from_command(["true"], queue="batch")], jobs=[[0, None]]))
+    assert world.client.answered[tag].error[1].startswith("attributes.system.queue: there is no queue 'batch'")
+    assert not world.manager._board.jobs
+
+
 def test_one_bad_spec_refuses_the_whole_message(world: World) -> None:
     specs = [from_command(["true"]), from_command(["true"], ntasks=99)]
     tag = world.ask(Submit(specs=specs, jobs=[[0, None], [1, None]]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluxlike.errors import InvalidRequest, StoreUnavailable, Unavailable
+from fluxlike.errors import InvalidJobspec, InvalidRequest, StoreUnavailable, Unavailable
 from fluxlike.ids import FluidGenerator
 from fluxlike.job.job import Job
 from fluxlike.job.states import State
@@ -49,6 +49,7 @@ class Submission:
         self._check_request(body)
         specs = [self._specs.intern(document) for document in body.specs]
         for spec in specs:
+            _check_queue(spec)
             self._board.scheduler.check(spec.request)
             self._waiting.check(spec.jobspec.dependencies)
         ids = self._fluid.next_many(len(body.jobs))
@@ -116,6 +117,12 @@ class Submission:
                 self._board.scheduler.dequeue(job_id)
                 self._board.scheduler.release(job_id)
                 job.state = State.INACTIVE
+
+
+def _check_queue(spec: Spec) -> None:
+    if spec.jobspec.queue:
+        text = f"there is no queue {spec.jobspec.queue!r}: this instance has one queue, without a name"
+        raise InvalidJobspec(text, "attributes.system.queue")
 
 
 def _is_row(row: Any, specs: int) -> bool:
