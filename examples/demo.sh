@@ -24,7 +24,7 @@ title 'One job, a task on each node; its output comes here, each line with its t
 show fluxlike run -N 4 -l printenv FLUX_TASK_RANK
 
 title 'Eight jobs in one message, and all of their output'
-show fluxlike submit --cc=1-8 --watch echo member {cc} of the ensemble
+show fluxlike submit --cc=1-8 --watch echo member '{cc}' of the ensemble
 
 title 'A job that runs, one that waits for it, and what they hold'
 printf '$ %s\n' 'long=$(fluxlike submit --wait-event=start sleep 600)'

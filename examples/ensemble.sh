@@ -12,7 +12,7 @@ trap 'rm -rf "$directory"' EXIT
 prepare=$(fluxlike submit --cwd "$directory" --job-name prepare sh -c 'echo 100 > input')
 
 # One message, eight jobs. {cc} is the number of each; its program finds it in FLUX_JOB_CC as well.
-members=$(fluxlike submit --cwd "$directory" --job-name member-{cc} --cc=1-8 \
+members=$(fluxlike submit --cwd "$directory" --job-name 'member-{cc}' --cc=1-8 \
     --dependency=afterok:"$prepare" \
     sh -c 'echo $(($(cat input) + FLUX_JOB_CC)) > result-{cc}')
 
@@ -21,11 +21,12 @@ dependencies=''
 for member in $members; do
     dependencies="$dependencies --dependency=afterok:$member"
 done
-# shellcheck disable=SC2086  one word for each dependency is meant
+# Unquoted: one word for each dependency.
+# shellcheck disable=SC2086
 gather=$(fluxlike submit --cwd "$directory" --job-name gather $dependencies \
     sh -c 'cat result-* | sort -n | tail -n 1')
 
 fluxlike job attach "$gather"
-# shellcheck disable=SC2086  one word for each id is meant
+# shellcheck disable=SC2086
 fluxlike job wait $members
 fluxlike jobs -a -o id,name,result,nodelist

@@ -17,7 +17,7 @@ new_enough() {
 }
 
 # Can this interpreter make an environment with pip in it? Debian's cannot until python3-venv is there.
-complete() {
+can_make_one() {
     "$1" -c 'import ensurepip, venv' 2>/dev/null
 }
 
@@ -48,14 +48,14 @@ fi
 
 python=$(choose)
 if [ -z "$python" ]; then
-    found=$("${PYTHON:-python3}" --version 2>&1) || found="no ${PYTHON:-python3}"
+    found=$("${PYTHON:-python3}" --version 2>&1) || found="no ${PYTHON:-python3} that runs"
     fail "Python $wanted or newer is needed; here is $found." \
         "Install one and name it:  make PYTHON=python$wanted demo"
 fi
 
-if ! complete "$python"; then
+if ! can_make_one "$python"; then
     install "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
-    complete "$python" || fail "$(command -v "$python") has no ensurepip or no venv module; name another:  make PYTHON=..."
+    can_make_one "$python" || fail "$(command -v "$python") has no ensurepip or no venv module; name another:  make PYTHON=..."
 fi
 
 rm -rf "$directory"

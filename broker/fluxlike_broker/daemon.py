@@ -69,6 +69,7 @@ class Broker(OverlayEvents):
             self.router.register(service)
         self.router.subscribe("broker.stop", lambda name, body, sequence: self.stop())
         self.router.subscribe("overlay.left", self._on_ranks_left)
+        self.router.subscribe("overlay.joined", self._on_ranks_joined)
 
     # -- life -----------------------------------------------------------------------------------------------
 
@@ -221,6 +222,11 @@ class Broker(OverlayEvents):
         for rank in body["ranks"]:
             if rank != self.plan.rank:  # that would be our own earlier life
                 self._forget_rank(rank)
+
+    def _on_ranks_joined(self, name: str, body: dict[str, list[int]], sequence: int) -> None:
+        """We were taken for lost and need not have noticed, if it was an ancestor that was silent: begin anew."""
+        if self.plan.rank in body["back"]:
+            self.on_attached()
 
     def _forget_rank(self, rank: int) -> None:
         self.router.drop_calls_from(rank)

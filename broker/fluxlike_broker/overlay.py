@@ -212,6 +212,7 @@ class Overlay:
             self._set_root(body.root)
 
     def _on_who(self, body: Who) -> None:
+        self._parent_uuid = b""  # it did not know us, and dropped what we sent: its welcome will be news
         self._retry = FIRST_RETRY
         self._hello()
 
@@ -277,11 +278,17 @@ class Overlay:
             self._waiting.add(uuid)
             return
         gone = self.subtree.attach(uuid, body.rank, members, self._loop.time())
+        self._ask_displaced()
         self._control_down(uuid, Welcome(uuid=self.uuid, root=self.root))
         # What hung on an earlier life of the child must find its own way back.
         self._gone(gone - members.keys(), cleanly=False)
         self._events.on_members(members, gone & members.keys())
         self._control_up(Joined(members=members))
+
+    def _ask_displaced(self) -> None:
+        """A broker that was silent for a while may still claim those that have turned from it to us: they say so."""
+        for uuid in self.subtree.displaced():
+            self._control_down(uuid, Who())
 
     def _objection(self, body: Hello) -> str:
         if body.instance != self._boot.instance:
@@ -295,6 +302,7 @@ class Overlay:
     def _on_joined(self, uuid: Uuid, body: Joined, members: Members) -> None:
         replaced = self.subtree.announce_replacements(members)
         self.subtree.announce(uuid, members)
+        self._ask_displaced()
         self._events.on_members(members, replaced)
         self._control_up(body)
 

@@ -111,12 +111,13 @@ class Root:
         now = self._broker.clock.now()
         if replaced:
             self.publisher.publish("overlay.left", {"ranks": sorted(replaced), "cleanly": False})
+        back = [rank for rank, (uuid, *_) in members.items() if self._roster.given_up(rank, uuid)]
         fresh = [
             rank for rank, (uuid, host, parent) in members.items() if self._roster.join(rank, uuid, host, parent, now)
         ]
         if fresh:
             log.info("rank %s joined", Idset.of(fresh))
-            self.publisher.publish("overlay.joined", {"ranks": fresh})
+            self.publisher.publish("overlay.joined", {"ranks": fresh, "back": back})
         if self._broker.phase is Phase.SHUTDOWN:  # it was between two parents when the others were told
             self.publisher.publish("broker.stop", {})
         self.check_quorum()

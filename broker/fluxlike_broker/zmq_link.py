@@ -134,6 +134,8 @@ def router_socket(
     socket.ipv6 = ipv6
     _tune(socket)
     socket.router_mandatory = True
+    # A child that opens a new link may be here before the end of its old one is: the new one counts.
+    socket.router_handover = True
     socket.zap_domain = b"fluxlike"
     keys.serve(socket)
     try:

@@ -14,12 +14,16 @@ from fluxlike_executor.templates import job_tags, node_tags, render
 
 Environment = dict[bytes, bytes]
 
+COMMAND = b"FLUXLIKE_EXEC"
+"""Marks a transient command, which has no job id: the executor after one that was killed finds it by this."""
+
 
 def job_environment(job: Job, spec: Spec, instance: Instance) -> Environment:
     """What all tasks of the job on this node share. A transient command is no job, and is told of none."""
     environment = spec.environment.copy()
     environment[b"FLUXLIKE_URI"] = instance.uri_bytes
     if job.transient:
+        environment[COMMAND] = b"%d" % -job.id
         return environment
     environment[b"FLUX_JOB_ID"] = job.name
     environment[b"FLUX_JOB_ID_PATH"] = instance.id_path + job.name

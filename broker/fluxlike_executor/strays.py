@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from fluxlike_executor.clock import monotonic
+from fluxlike_executor.environment import COMMAND
 from fluxlike_executor.job import Job
 from fluxlike_executor.loop import Loop
 from fluxlike_executor.timers import Timer
@@ -74,20 +75,26 @@ def kill_all_descendants() -> None:
 
 
 def kill_tasks_under(uri: bytes) -> None:
-    """Every process of a job of this broker. For an executor that has started none itself: they are what one that was
+    """Every process of a job or command of this broker. For an executor that has started none itself: they are what one that was
     killed left behind. Their jobs have failed by then, and what they hold is given to others."""
     for name in os.listdir("/proc"):
-        if name.isdigit() and _job_in_environment(int(name), uri):
-            kill_tree(int(name))
+        if name.isdigit():
+            found = _environment(int(name), uri)
+            if b"FLUX_JOB_ID" in found or COMMAND in found:
+                kill_tree(int(name))
 
 
-def _job_in_environment(pid: int, uri: bytes) -> bytes:
-    """The FLUX_JOB_ID it was started with, if that was under this instance; else nothing."""
+def _environment(pid: int, uri: bytes) -> dict[bytes, bytes]:
+    """What it was started with, if that was under this instance; else nothing."""
     found: dict[bytes, bytes] = {}
     for entry in _read(f"/proc/{pid}/environ").split(b"\0"):
         name, _, value = entry.partition(b"=")
         found[name] = value
-    return found.get(b"FLUX_JOB_ID", b"") if found.get(b"FLUXLIKE_URI") == uri else b""
+    return found if found.get(b"FLUXLIKE_URI") == uri else {}
+
+
+def _job_in_environment(pid: int, uri: bytes) -> bytes:
+    return _environment(pid, uri).get(b"FLUX_JOB_ID", b"")
 
 
 class Strays:

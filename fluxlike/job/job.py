@@ -26,6 +26,7 @@ class Job:
         "cc",
         "dependencies",
         "digest",
+        "ended",
         "eventlog",
         "exception",
         "expiration",
@@ -65,6 +66,8 @@ class Job:
         """(type, severity, note) of the first fatal one: the root cause."""
         self.status = NO_STATUS
         self.started = False
+        self.ended: dict[int, int] | None = None
+        """rank -> highest wait status there, of ranks whose tasks are through while others' are not."""
         self.finished = False
         self.held = False
         """Resources are allocated and not yet freed."""
@@ -186,6 +189,12 @@ def _start(job: Job, context: Context) -> None:
     job.started = True
 
 
+def _memo(job: Job, context: Context) -> None:
+    if "ended" in context:
+        job.ended = job.ended or {}
+        job.ended[context["ended"]["rank"]] = context["ended"]["status"]
+
+
 def _finish(job: Job, context: Context) -> None:
     job.finished = True
     job.status = context["status"]
@@ -213,6 +222,7 @@ _EFFECTS = {
     "alloc": _alloc,
     "resource-update": _resource_update,
     "start": _start,
+    "memo": _memo,
     "finish": _finish,
     "free": _free,
     "clean": _clean,

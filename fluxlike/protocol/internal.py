@@ -19,6 +19,7 @@ class LaunchRow:
         "attempt",
         "cc",
         "digest",
+        "ended",
         "id",
         "nodes",
         "ntasks",
@@ -39,6 +40,7 @@ class LaunchRow:
         allocated_at: float,
         adopt: bool = False,
         started: bool = False,
+        ended: dict[int, int] | None = None,
     ) -> None:
         self.id = id
         self.attempt = attempt
@@ -51,6 +53,8 @@ class LaunchRow:
         self.allocated_at = allocated_at
         self.adopt = adopt
         self.started = started
+        self.ended = ended or {}
+        """rank -> highest wait status of its tasks, of ranks that are through."""
 
 
 class Launch(Payload):

@@ -59,6 +59,11 @@ class Roster:
         member.torpid = False
         return True
 
+    def given_up(self, rank: int, uuid: bytes) -> bool:
+        """Whether this very life of the rank was here before and was taken for lost."""
+        member = self._members[rank]
+        return not member.online and member.uuid == uuid
+
     def leave(self, rank: int, now: float, *, cleanly: bool) -> bool:
         member = self._members[rank]
         if not member.online:

@@ -74,6 +74,10 @@ class Subtree:
             self._via[rank] = uuid
             self.children[uuid].members[rank] = member
 
+    def displaced(self) -> list[Uuid]:
+        """Children of our own that another child says it carries: they have moved, or its news is stale."""
+        return [uuid for uuid, child in self.children.items() if self._via.get(child.rank) != uuid]
+
     def withdraw(self, uuid: Uuid, ranks: set[int]) -> set[int]:
         """The child lost these; returns those that really were reached through it."""
         gone = {rank for rank in ranks if self._via.get(rank) == uuid}

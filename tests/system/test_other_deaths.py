@@ -132,3 +132,37 @@ def test_a_detached_throw_away_instance_ends_when_its_root_is_killed(site: Site)
     flux.kill_broker(0)
     wait_until(lambda: not site.processes(), show=site.processes)
     assert list(site.tmp.iterdir()) == []
+
+
+def test_a_middle_broker_that_was_only_asleep_does_not_take_its_children_along(site: Site) -> None:
+    """It still believes that they hang on it, says so when it is back, and then finds them silent."""
+    sets = {**LOSSY, "tbon.topo": "kary:2", "exec.lost-grace": 20, "exec.orphan-timeout": 30}
+    flux = site.start(5, statedir="state", sets=sets)
+    sleeper = flux.broker(MIDDLE)
+    os.kill(sleeper, signal.SIGSTOP)
+    try:
+        wait_until(lambda: flux.health()[MIDDLE] == "lost", show=flux.health)
+        wait_until(lambda: parents(flux) == ["0", "0"], show=lambda: parents(flux))
+    finally:
+        os.kill(sleeper, signal.SIGCONT)
+    log = site.root / "state" / f"broker-{MIDDLE}.log"
+    wait_until(lambda: "lost rank 3" in log.read_text(), show=log.read_text)
+    wait_until(lambda: set(flux.health().values()) == {"full"}, show=flux.health)
+    wait_until(lambda: all(node["up"] and not node["torpid"] for node in flux.nodes()), show=flux.nodes)
+    job = flux.sh("true", nnodes=5, ntasks=5)
+    assert flux.wait(job).result == "completed"
+    assert parents(flux) == ["0", "0"]
+    flux.forget_descriptors()
+
+
+def test_a_command_outside_the_queue_ends_with_its_executor(site: Site) -> None:
+    flux = site.start(2)
+    command = flux.popen("exec", "-r", "1", "sleep", "60")
+    executor = flux.executor(1)
+    wait_until(lambda: bool(descendants(executor)))
+    tasks = descendants(executor)
+    flux.kill(executor)
+    _, errors = command.communicate(timeout=10)
+    assert command.returncode != 0
+    assert "executor was lost" in errors
+    wait_until(lambda: not any(alive(task) for task in tasks))

@@ -165,3 +165,17 @@ def test_a_root_that_is_killed_again_and_again_loses_nothing(site: Site) -> None
     assert {record.result for record in flux.client.wait_many(jobs, timeout=60)} == {"completed"}
     assert {job: len(pids) for job, pids in ran(path).items()} == {encode_f58(job): 1 for job in jobs}
     assert os.listdir(flux.rundir / "0" / "tmp") == []
+
+
+def test_rank_that_was_through_before_is_neither_missed_nor_run_again(site: Site) -> None:
+    flux = start(site)
+    path = site.root / "ran"
+    record = f"echo $FLUX_TASK_RANK $$ >> {path}"
+    job = flux.sh(f"{record}; [ $FLUX_TASK_RANK = 0 ] && exit 3; {waits_for(site)}", nnodes=2, ntasks=2)
+    flux.until(job, "memo")
+    flux.kill_broker(0)
+    flux = start(site)
+    go(site)
+    found = flux.wait(job)
+    assert (found.result, found.returncode, found.record["exception_type"]) == ("failed", 3, "")
+    assert {task: len(pids) for task, pids in ran(path).items()} == {"0": 1, "1": 1}

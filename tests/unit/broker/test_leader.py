@@ -158,7 +158,11 @@ def test_job_has_started_and_finished_when_all_its_ranks_have(stage: Stage) -> N
     stage.results(2, [1, 7, 0, "started", 5.0, [12]])
     stage.results(2, [2, 7, 0, "finished", 6.0, [256], ""])
     stage.results(1, [2, 7, 0, "finished", 7.0, [0], ""])
-    assert stage.queue.reports == [(7, "start", None), (7, "finish", {"status": 256})]
+    assert stage.queue.reports == [
+        (7, "start", None),
+        (7, "memo", {"ended": {"rank": 2, "status": 256}}),
+        (7, "finish", {"status": 256}),
+    ]
 
 
 def test_results_that_come_again_are_acknowledged_and_not_told_twice(stage: Stage) -> None:
@@ -343,3 +347,18 @@ def test_start_is_told_though_one_rank_told_of_its_own_before_the_restart(stage:
     stage.hello(2, jobs=([7, 0, "running"],))
     stage.results(2, [1, 7, 0, "started", 5.0, [12]])
     assert stage.queue.reports == [(7, "start", None)]
+
+
+@pytest.mark.parametrize("spec", [OWN_FILES, ONE_FILE])
+def test_rank_that_was_through_before_a_restart_is_neither_lost_nor_started_again(
+    stage: Stage, spec: dict[str, Any]
+) -> None:
+    stage.hello(1)
+    stage.clock.at += 10
+    stage.launch(7, 1, 2, adopt=True, spec=spec, ended={1: 256}, allocated_at=1005.0)
+    stage.hello(1)
+    assert (stage.sent(), stage.queue.reports) == ([], [])
+    stage.hello(2, jobs=([7, 0, "running"],))
+    assert stage.queue.reports == [(7, "start", None)]
+    stage.results(2, [1, 7, 0, "finished", 6.0, [0], ""])
+    assert stage.queue.reports[1:] == [(7, "finish", {"status": 256})]

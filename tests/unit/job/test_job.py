@@ -189,3 +189,10 @@ def test_job_whose_exception_is_of_another_kind_has_failed(job_after: JobAfter) 
 
 def test_repr_names_the_job_and_its_state(job_after: JobAfter) -> None:
     assert repr(job_after(PENDING)) == "<job ƒ8 SCHED>"
+
+
+def test_ranks_that_are_through_before_others_are_remembered(job_after: JobAfter) -> None:
+    job = job_after(f"{PENDING} alloc start")
+    apply(job, 500.0, "memo", {"ended": {"rank": 3, "status": 256}})
+    apply(job, 501.0, "memo", {"ended": {"rank": 1, "status": 0}})
+    assert job.ended == {3: 256, 1: 0}

@@ -90,6 +90,15 @@ def test_joining_is_news_once_per_life() -> None:
     assert members[1].since == 12.0
 
 
+def test_life_that_was_given_up_is_known_when_it_is_back() -> None:
+    members = roster()
+    assert members.given_up(1, b"first") is False
+    members.join(1, b"first", "node1", 0, 10.0)
+    assert members.given_up(1, b"first") is False
+    members.leave(1, 20.0, cleanly=False)
+    assert (members.given_up(1, b"first"), members.given_up(1, b"second")) == (True, False)
+
+
 def test_leaving_is_news_only_for_those_who_were_there() -> None:
     members = roster(online=(0, 1))
     assert members.leave(2, 20.0, cleanly=False) is False

@@ -124,3 +124,13 @@ def test_hello_is_a_sign_of_life() -> None:
     tree.attach(A, 1, members((1, A)), 21.0)
     assert not tree.children[A].torpid
     assert tree.silent(26.9, 6.0, 30.0).torpid == []
+
+
+def test_child_that_another_says_it_carries_is_displaced_until_it_says_hello_again() -> None:
+    tree = one_child()
+    tree.attach(C, 3, members((3, C)), 11.0)
+    assert tree.displaced() == []
+    tree.attach(A, 1, members((1, A), (3, C)), 12.0)
+    assert tree.displaced() == [C]
+    tree.attach(C, 3, members((3, C)), 13.0)
+    assert (tree.displaced(), tree.next_hop(3)) == ([], C)

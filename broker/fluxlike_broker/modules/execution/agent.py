@@ -48,7 +48,7 @@ class Agent:
         self._again: asyncio.TimerHandle | None = None
         self.epoch = ""
         self.pid = 0
-        self.link = ExecutorLink(socket_path, self._greet, self._from_executor)
+        self.link = ExecutorLink(socket_path, self._greet, self._from_executor, lambda: self.remote.lost())
         self.remote = RemoteCommands(self.link)
 
     def attached(self) -> None:

@@ -25,10 +25,17 @@ _pack = msgpack.Packer().pack
 class ExecutorLink(asyncio.Protocol):
     """Messages out are joined per loop pass; messages in go to `on_message(type, *fields)`."""
 
-    def __init__(self, path: str, on_open: Callable[[], None], on_message: Callable[[list[Any]], None]) -> None:
+    def __init__(
+        self,
+        path: str,
+        on_open: Callable[[], None],
+        on_message: Callable[[list[Any]], None],
+        on_lost: Callable[[], None],
+    ) -> None:
         self._path = path
         self._on_open = on_open
         self._on_message = on_message
+        self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
         self._reader = FrameReader()
         self._out: list[bytes] = []
@@ -93,6 +100,7 @@ class ExecutorLink(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._lost.set()
+        self._on_lost()
 
     def data_received(self, data: bytes) -> None:
         try:

@@ -259,9 +259,18 @@ class ExecutionLeader:
     ) -> None:
         if error:
             reports.append((run.row.id, "exception", when, {"type": "exec", "severity": 0, "note": error}))
+        self._ended(run, rank, when, statuses, reports)
+
+    def _ended(self, run: Run, rank: int, when: float, statuses: list[int], reports: list[Any]) -> None:
+        """Also of one rank among others this must be on record before it is acknowledged: nobody says it again."""
+        if rank not in run.unfinished:
+            return
         if run.finished(rank, statuses):
             del self._runs[run.row.id]
             reports.append((run.row.id, "finish", when, {"status": run.status}))
+        else:
+            ended = {"rank": rank, "status": max(statuses, default=0)}
+            reports.append((run.row.id, "memo", when, {"ended": ended}))
 
     # -- lost ranks -----------------------------------------------------------------------------------------
 
@@ -290,7 +299,5 @@ class ExecutionLeader:
         now = self._clock.now()
         reports: list[Any] = [(run.row.id, "exception", now, {"type": "node-failure", "severity": 0, "note": note})]
         run.unstarted.discard(rank)
-        if run.finished(rank, [LOST_STATUS]):
-            del self._runs[run.row.id]
-            reports.append((run.row.id, "finish", now, {"status": run.status}))
+        self._ended(run, rank, now, [LOST_STATUS], reports)
         self._router.request(JobReports(rows=reports))

@@ -47,6 +47,12 @@ class RemoteCommands:
         self._calls.pop(key, None)
         self._link.send("kill", [[key, 0, int(signal.SIGTERM)]])
 
+    def lost(self) -> None:
+        """The executor is gone, or ends what it ran for this connection: nobody will tell how it ended."""
+        calls, self._calls = self._calls, {}
+        for call in calls.values():
+            call.fail(Unavailable("the connection to the executor was lost; the command was ended"))
+
     def output(self, rows: list[Any]) -> None:
         for key, attempt, _node, offset, _task, stream, data in rows:
             call = self._calls.get(key)

@@ -18,17 +18,17 @@ class Run:
 
     def __init__(self, row: LaunchRow) -> None:
         self.row = row
-        ranks = {node[0] for node in row.nodes}
+        ranks = {node[0] for node in row.nodes} - row.ended.keys()
         self.unstarted: set[int] = set() if row.started else set(ranks)
         self.unfinished: set[int] = set(ranks)
         self.epochs: dict[int, str] = {}
         """rank -> life of the executor that was told to start; absent after a restart of rank 0."""
         self.ending = 0
         """Signal of the kill sequence once the job is to end; 0 before."""
-        self._statuses: list[int] = []
+        self._statuses: list[int] = list(row.ended.values())
         self.followers: list[int] = []
         """Ranks that start only once the first node has emptied the file they all write to."""
-        if len(row.nodes) > 1 and shares_a_file(row.spec) and not row.started:
+        if len(row.nodes) > 1 and shares_a_file(row.spec) and not row.started and not row.ended:
             self.followers = [node[0] for node in row.nodes[1:]]
 
     @property

@@ -286,6 +286,7 @@ class Board:
             allocated_at=job.t_run,
             adopt=adopt,
             started=job.started,
+            ended=job.ended,
         )
 
     # -- news of tasks --------------------------------------------------------------------------------------
