@@ -75,8 +75,8 @@ def kill_all_descendants() -> None:
 
 
 def kill_tasks_under(uri: bytes) -> None:
-    """Every process of a job or command of this broker. For an executor that has started none itself: they are what one that was
-    killed left behind. Their jobs have failed by then, and what they hold is given to others."""
+    """Every process of a job or command of this broker. For an executor that has started none itself: they are what
+    one that was killed left behind. Their jobs have failed by then, and what they hold is given to others."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             found = _environment(int(name), uri)

@@ -60,7 +60,7 @@ def test_the_cc_value_of_the_submitting_job_is_not_inherited() -> None:
 def test_a_transient_command_is_told_of_no_job() -> None:
     environment = job_environment(job(-3), spec(), Instance(HELLO))
     set_task(environment, job(-3), 0)
-    assert environment == {b"FLUXLIKE_URI": b"local:///run/x"}
+    assert environment == {b"FLUXLIKE_URI": b"local:///run/x", b"FLUXLIKE_EXEC": b"3"}
 
 
 def test_tags_in_values_are_filled_in_for_each_task_anew() -> None:
