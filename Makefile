@@ -8,7 +8,7 @@ INSTALL := pip install --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 # The package that is tested is the one that was installed, not what a path happens to point at.
 unexport PYTHONPATH
-# Pinned: what an enclosing instance set would reach the tests.
+# An instance that make happens to run in is no business of the tests.
 unexport FLUXLIKE_URI
 
 .PHONY: help demo test check lint bench docs clean

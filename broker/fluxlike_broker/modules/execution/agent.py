@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from typing import Any
 
 import msgpack
 
-from fluxlike.errors import StoreUnavailable
 from fluxlike.protocol.execution import (
     ExecAck,
     ExecHello,
@@ -32,8 +32,8 @@ log = logging.getLogger("fluxlike.exec")
 _START = msgpack.packb("start")
 ROOT = 0
 
-RETRY = 1.0
-"""Seconds until output that rank 0 had no room for is offered again."""
+FIRST_RETRY, LAST_RETRY = 1.0, 30.0
+"""Seconds until what rank 0 did not take (no room for output, no way to it) is offered again; doubled each time."""
 
 
 class Agent:
@@ -46,6 +46,13 @@ class Agent:
         self._hello = hello
         self._attached = False
         self._again: asyncio.TimerHandle | None = None
+        self._retry = FIRST_RETRY
+        self._written = self._answered = 0
+        """Messages of output sent to rank 0, and how many of them it has answered."""
+        self._held: deque[tuple[int, list[Any]]] = deque()
+        """Results, each with the number of output messages before it: the end of a job never overtakes its output."""
+        self._output_refused = False
+        """Until the executor has said everything again, its results may be those of jobs whose output is not safe."""
         self.epoch = ""
         self.pid = 0
         self.link = ExecutorLink(socket_path, self._greet, self._from_executor, lambda: self.remote.lost())
@@ -63,7 +70,8 @@ class Agent:
 
     def _greet_later(self) -> None:
         if self._again is None:
-            self._again = asyncio.get_running_loop().call_later(RETRY, self._greet_again)
+            self._again = asyncio.get_running_loop().call_later(self._retry, self._greet_again)
+            self._retry = min(2 * self._retry, LAST_RETRY)
 
     def _greet_again(self) -> None:
         self._again = None
@@ -82,6 +90,8 @@ class Agent:
 
     def _on_welcome(self, body: dict[str, Any]) -> None:
         self.epoch, self.pid = body["epoch"], body["pid"]
+        self._held.clear()
+        self._output_refused = False
         if not self._attached:
             return  # `attached` greets again
         hello = ExecHello(
@@ -108,14 +118,23 @@ class Agent:
         if mine:
             self.remote.results(mine)
             rows = [row for row in rows if row[1] >= 0]
-        if rows:
+        if rows and not self._output_refused:
+            self._held.append((self._written, rows))
+            self._report()
+
+    def _report(self) -> None:
+        while self._held and self._held[0][0] <= self._answered:
+            _, rows = self._held.popleft()
             body = ExecResults(rank=self._router.rank, epoch=self.epoch, results=rows)
             self._router.request(body, self._on_results_reply, nodeid=ROOT)
 
     def _on_results_reply(self, message: Message) -> None:
         # Unanswered or refused results stay with the executor and come again after the next hello.
         if message.error is None:
+            self._retry = FIRST_RETRY
             self.link.send("ack", message.read(ExecAck).sequence)
+        else:
+            self._greet_later()
 
     def _on_output(self, rows: list[Any]) -> None:
         mine = [row for row in rows if row[0] < 0]
@@ -123,13 +142,18 @@ class Agent:
             self.remote.output(mine)
             rows = [row for row in rows if row[0] >= 0]
         if rows:
+            self._written += 1
             self._router.request(OutputWrite(rows=rows), self._on_output_reply, nodeid=ROOT)
 
     def _on_output_reply(self, message: Message) -> None:
-        error = message.failure()
-        if error is None:
+        self._answered += 1
+        if message.error is None:
+            self._retry = FIRST_RETRY
             self.link.send("output-ack", message.read(OutputAck).rows)
-        elif isinstance(error, StoreUnavailable):
+            self._report()
+        else:
+            self._output_refused = True
+            self._held.clear()
             self._greet_later()  # the executor then says again what was not acknowledged
 
     # -- from rank 0 ----------------------------------------------------------------------------------------

@@ -281,6 +281,7 @@ class Board:
             nodes=[
                 (rank, first, count, mask_text(masks[rank][0]), mask_text(masks[rank][1]))
                 for rank, first, count in layout(job.allocation, job.spec.ntasks)
+                if count  # a node without a task has nothing to start
             ],
             ntasks=job.spec.ntasks,
             allocated_at=job.t_run,
