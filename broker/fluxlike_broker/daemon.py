@@ -40,6 +40,7 @@ class Broker(OverlayEvents):
         self.exit_status = 0
         self._ready = asyncio.Event()
         """Jobs of an earlier life are back: clients, children and the executor may come."""
+        self._serving = False
         self._end = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._stop_asked = False
@@ -86,6 +87,8 @@ class Broker(OverlayEvents):
             await self._ready.wait()
             if not self._end.is_set():
                 await self.door.open()
+                self._serving = True
+                self._start_program()
             await self._end.wait()
             heart.cancel()
             executor.cancel()
@@ -147,7 +150,11 @@ class Broker(OverlayEvents):
     def _enter_run(self) -> None:
         gc.collect()
         gc.freeze()
-        if self.root is not None:
+        self._start_program()
+
+    def _start_program(self) -> None:
+        """Once the quorum is there and clients can come, whichever is later: who hears of the URI uses it at once."""
+        if self.root is not None and self._serving and self.phase is Phase.RUN:
             self.root.start_program()
 
     def _enter_cleanup(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from fluxlike.testing.instance import Instance, Site
 from fluxlike.testing.processes import adopt_orphans
+from fluxlike.testing.waiting import wait_until
 
 LOGS = pytest.StashKey[str]()
 
@@ -48,7 +49,7 @@ def flux(crew: Instance) -> Iterator[Instance]:
     for _ in crew.client.wait_many(left, timeout=20):
         pass
     assert not left, f"jobs are left: {left}"
-    assert crew.site.processes() <= before
+    wait_until(lambda: crew.site.processes() <= before, 5, lambda: crew.site.processes() - before)
     faults = crew.faults()
     assert not faults, faults
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from functools import partial
 from typing import Any
 
 import msgpack
@@ -37,7 +38,8 @@ FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 
 
 class Agent:
-    """Stateless between executor and rank 0: the executor keeps what is not acknowledged and says it again."""
+    """Between executor and rank 0 it keeps only the order: the executor has what is not acknowledged, and says it
+    again."""
 
     def __init__(self, router: Router, socket_path: str, inventory: dict[str, str], hello: dict[str, Any]) -> None:
         """`inventory`: host, cores and gpus of this rank. `hello`: what the executor is told of its broker."""
@@ -48,7 +50,8 @@ class Agent:
         self._again: asyncio.TimerHandle | None = None
         self._retry = FIRST_RETRY
         self._written = self._answered = 0
-        """Messages of output sent to rank 0, and how many of them it has answered."""
+        """Messages of output sent to rank 0 since the last welcome, and how many of them it has answered."""
+        self._welcomes = 0
         self._held: deque[tuple[int, list[Any]]] = deque()
         """Results, each with the number of output messages before it: the end of a job never overtakes its output."""
         self._output_refused = False
@@ -90,6 +93,9 @@ class Agent:
 
     def _on_welcome(self, body: dict[str, Any]) -> None:
         self.epoch, self.pid = body["epoch"], body["pid"]
+        # All that is not acknowledged follows. An answer to what was sent before may never come, so it does not count.
+        self._welcomes += 1
+        self._written = self._answered = 0
         self._held.clear()
         self._output_refused = False
         if not self._attached:
@@ -143,13 +149,18 @@ class Agent:
             rows = [row for row in rows if row[0] >= 0]
         if rows:
             self._written += 1
-            self._router.request(OutputWrite(rows=rows), self._on_output_reply, nodeid=ROOT)
+            self._router.request(OutputWrite(rows=rows), partial(self._on_output_reply, self._welcomes), nodeid=ROOT)
 
-    def _on_output_reply(self, message: Message) -> None:
-        self._answered += 1
+    def _on_output_reply(self, welcomes: int, message: Message) -> None:
         if message.error is None:
             self._retry = FIRST_RETRY
             self.link.send("output-ack", message.read(OutputAck).rows)
+        if welcomes == self._welcomes:
+            self._output_answered(refused=message.error is not None)
+
+    def _output_answered(self, *, refused: bool) -> None:
+        self._answered += 1
+        if not refused:
             self._report()
         else:
             self._output_refused = True
