@@ -34,7 +34,7 @@ lint: .venv/.package .venv/.dev
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-timings
+	$(BIN)/lint-imports
 
 bench: .venv-bench/.package
 	.venv-bench/bin/python tests/bench/run.py $(BENCH)
