@@ -17,17 +17,40 @@ class Submitted(Payload):
 class Submit(Payload):
     """Many jobs in one message: `specs` are jobspecs (maps), `jobs` rows of [index into specs, cc value or nil].
 
-    All are accepted or none is. The answer comes after the commit."""
+    A row may have a third field, dependencies on other jobs of this message: a list of [scheme, index into jobs], each
+    index smaller than the row's own. All are accepted or none is. The answer comes after the commit."""
 
     topic = "job.submit"
     specs: list[dict[str, Any]]
     jobs: list[Any]
     urgency: int = 16
     flags: list[str] = []
+    key: str = ""
+    """A submission with a key that was used before answers with the ids of then, and runs nothing again."""
+
+
+class SubmitArray(Payload):
+    """One job with `count` tasks of its own allocation, state, exit code and output each: `ID.INDEX`.
+
+    `values` are the tasks' `{cc}`; without them it is the index. Answered as job.submit, with one id."""
+
+    topic = "job.submit-array"
+    spec: dict[str, Any]
+    count: int
+    values: list[str] = []
+    urgency: int = 16
+    flags: list[str] = []
+    key: str = ""
+    max_running: int = 0
+    """Tasks that may hold resources at once; 0 is no limit."""
+    max_fails: int = -1
+    """More failed tasks than this cancel the rest; -1 is no limit."""
 
 
 class JobListed(Payload):
     jobs: list[dict[str, Any]]
+    cursor: str = ""
+    """Give it back for the jobs after these; empty if there are no more."""
 
 
 class JobList(Payload):
@@ -40,6 +63,24 @@ class JobList(Payload):
     name: str = ""
     limit: int = 1000
     """Newest first within each state; 0 is no limit."""
+    since: float = 0.0
+    """Of the inactive jobs, those that ended at this time or later."""
+    cursor: str = ""
+
+
+class JobTasksListed(Payload):
+    tasks: list[dict[str, Any]]
+    """Maps of index, cc, state, result, status, returncode, ranks, nodelist, t_run, t_inactive."""
+
+
+class JobTasks(Payload):
+    """Tasks of an array job in the order of their index, from `first` on."""
+
+    topic = "job.tasks"
+    id: int
+    states: list[str] = []
+    first: int = 0
+    limit: int = 1000
 
 
 class JobInfoReply(Payload):
@@ -132,11 +173,55 @@ class JobStats(Payload):
     topic = "job.stats"
 
 
+class JobPurged(Payload):
+    count: int
+
+
+class JobPurge(Payload):
+    """Forget inactive jobs for good: these ids, or those that ended more than `age` seconds ago, or all but the
+    newest `num`; with both limits, what either says."""
+
+    topic = "job.purge"
+    ids: list[int] = []
+    age: float = -1.0
+    num: int = -1
+    dry_run: bool = False
+
+
+class JobUpdated(Payload):
+    updates: dict[str, Any]
+    """What holds now, by key."""
+
+
+class JobUpdate(Payload):
+    """Change an attribute of an active job. Keys: `duration` (a number of seconds, or "+N"/"-N" for more or less)
+    and `name`; or the same written as `attributes.system.duration` and `attributes.system.job.name`."""
+
+    topic = "job.update"
+    id: int
+    updates: dict[str, Any]
+
+
+class JournalRows(Payload):
+    events: list[Any]
+    """Rows of [job id, number, timestamp, name, context], in the order they were committed."""
+
+
+class JobJournal(Payload):
+    """A stream of every job's events from now on, each batch after its commit. `names`: only these events."""
+
+    topic = "job.journal"
+    names: list[str] = []
+
+
 class QueueState(Payload):
     started: bool
     reason: str
     pending: int
     running: int
+    enabled: bool = True
+    """Whether jobs may be submitted."""
+    disable_reason: str = ""
 
 
 class QueueStatus(Payload):
@@ -152,6 +237,29 @@ class QueueStop(Payload):
 
 class QueueStart(Payload):
     topic = "queue.start"
+
+
+class QueueDisable(Payload):
+    """Submissions are refused with this reason; jobs in the queue go on."""
+
+    topic = "queue.disable"
+    reason: str
+
+
+class QueueEnable(Payload):
+    topic = "queue.enable"
+
+
+class QueueDrain(Payload):
+    """Answered with QueueState once no job is pending or running."""
+
+    topic = "queue.drain"
+
+
+class QueueIdle(Payload):
+    """Answered with QueueState once no job is running."""
+
+    topic = "queue.idle"
 
 
 class OutputReadReply(Payload):
