@@ -11,7 +11,7 @@ _FIELDS = (
     "userid",
     "urgency",
     "priority",
-    "seq",
+    "trail",
     "status",
     "started",
     "finished",
@@ -27,7 +27,7 @@ _FIELDS = (
 
 def summary_of(job: Job, nodes: list[Any]) -> list[Any]:
     """Plain values in a fixed order; `nodes` is where it ran."""
-    return [1, [getattr(job, name) for name in _FIELDS], list(job.flags), job.exception, nodes]
+    return [2, [getattr(job, name) for name in _FIELDS], list(job.flags), job.exception, nodes]
 
 
 def from_summary(job: Job, summary: list[Any]) -> list[Any]:
@@ -38,6 +38,6 @@ def from_summary(job: Job, summary: list[Any]) -> list[Any]:
     job.flags = tuple(flags)
     job.exception = None if exception is None else (exception[0], exception[1], exception[2])
     job.state = State.INACTIVE
-    job.eventlog = None
+    job.retired = True
     found: list[Any] = nodes
     return found

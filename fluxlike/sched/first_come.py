@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fluxlike.errors import FluxlikeError, Unsatisfiable
 from fluxlike.ids import encode_f58
 from fluxlike.sched.interface import Allocation, Node
@@ -101,6 +103,9 @@ class FirstCome:
             return f"behind {encode_f58(head)}"
         request = self._pending.request(job_id)
         return "next" if self._machine.fits(request) else shortage(self._machine, request, NOW)
+
+    def in_order(self) -> Iterator[int]:
+        return self._pending.in_order()
 
     def position(self, job_id: int) -> int:
         return self._pending.position(job_id)

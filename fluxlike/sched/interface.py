@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from fluxlike.sched.request import Request
@@ -73,6 +74,10 @@ class Scheduler(Protocol):
 
     def reason(self, job_id: int) -> str:
         """Why the job waits, in a few words. Raises NotFound for a job that does not."""
+        ...
+
+    def in_order(self) -> Iterator[int]:
+        """The jobs that wait, in the order they go, held ones last. Taking a few of many is cheap."""
         ...
 
     def position(self, job_id: int) -> int:

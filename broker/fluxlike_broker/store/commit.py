@@ -24,27 +24,17 @@ PARAMETERS = 999
 _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s"}
 
 
-def _insert(table: Table, *columns: str) -> str:
-    names = columns or tuple(column.name for column in table.columns)
+def _insert(table: Table) -> str:
+    names = tuple(column.name for column in table.columns)
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES "
 
 
 _SPEC = _insert(schema.specs)
-_JOB = _insert(schema.jobs, "id", "digest", "userid", "urgency", "flags", "vars", "submitted")
-_EVENT = _insert(schema.events)
-_ALLOCATION = _insert(schema.allocations)
+_JOB = _insert(schema.jobs)
+_SEGMENT = _insert(schema.segments)
+_HISTORY = _insert(schema.history)
+_KEY = _insert(schema.submissions)
 _STATE = _insert(schema.state)
-
-# An upsert that always meets its row: UPDATE ... FROM would read better, but SQLite has it only since 3.33
-# and enterprise systems still ship 3.26. The WHERE keeps SQLite from reading ON CONFLICT as part of the join.
-_DONE = (
-    "INSERT INTO jobs (id, digest, userid, urgency, flags, submitted, done, summary) "
-    "SELECT j.id, j.digest, j.userid, j.urgency, j.flags, j.submitted, 1, v.column2 FROM (VALUES "
-)
-_DONE_END = (
-    ") AS v JOIN jobs AS j ON j.id = v.column1 WHERE 1 = 1 "
-    "ON CONFLICT (id) DO UPDATE SET done = 1, summary = excluded.summary"
-)
 
 
 @lru_cache(maxsize=1024)
@@ -77,10 +67,33 @@ def commit(connection: Connection, batch: Batch) -> None:
     cursor = driver.cursor()
     rows = _Rows(cursor, _MARKS[connection.dialect.paramstyle])
     rows.put(_SPEC, batch.specs.items(), 2, " ON CONFLICT (digest) DO NOTHING")
-    rows.put(_JOB, batch.jobs, 7)
-    rows.put(_EVENT, batch.events, 5)
-    rows.put(_ALLOCATION, batch.allocations.items(), 2, " ON CONFLICT (job) DO UPDATE SET r = excluded.r")
-    rows.put(_DONE, batch.finished.items(), 2, _DONE_END)
+    rows.put(_JOB, _new_jobs(batch), 9)
+    rows.put(_SEGMENT, _news(batch), 4)
+    rows.put(_HISTORY, _ends(batch), 7)
+    rows.put(_KEY, [(key, *row) for key, row in batch.keys.items()], 4)
     rows.put(_STATE, batch.state.items(), 2, " ON CONFLICT (key) DO UPDATE SET value = excluded.value")
     cursor.close()
     driver.commit()
+
+
+def _new_jobs(batch: Batch) -> list[tuple[Any, ...]]:
+    return [(*row, ",".join(batch.logs[row[0]][1])) for row in batch.jobs]
+
+
+def _news(batch: Batch) -> list[tuple[Any, ...]]:
+    """What neither the row of a new job nor that of an ended one can hold."""
+    allocations, ended = batch.allocations, batch.ended
+    return [
+        (job, seq, ",".join(lines) if seq else "", allocations.get(job))
+        for job, (seq, lines) in batch.logs.items()
+        if job in allocations or (seq and job not in ended)
+    ]
+
+
+def _ends(batch: Batch) -> list[tuple[Any, ...]]:
+    allocations, logs = batch.allocations, batch.logs
+    rows = []
+    for job, row in batch.ended.items():
+        seq, lines = logs.get(job, (0, ()))
+        rows.append((job, *row, ",".join(lines) if seq and job not in allocations else ""))
+    return rows

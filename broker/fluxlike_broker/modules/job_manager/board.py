@@ -1,11 +1,11 @@
-"""The board: all jobs, and the loop of event, persistence and action that moves them (docs/rfc/004)."""
+"""The board: all jobs that are not over, and the loop of event, persistence and action that moves them (rfc 004)."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -15,30 +15,37 @@ from fluxlike.clock import Clock
 from fluxlike.errors import InvalidTransition, NotFound
 from fluxlike.ids import encode_f58
 from fluxlike.idset import mask_text
+from fluxlike.job import passage
 from fluxlike.job.actions import Action, wanted
-from fluxlike.job.job import Context, Job, apply
+from fluxlike.job.eventlog import line
+from fluxlike.job.job import Context, Job, apply, result
 from fluxlike.job.layout import layout
 from fluxlike.job.states import State
 from fluxlike.job.summary import summary_of
 from fluxlike.protocol.internal import EndTasks, Launch, LaunchRow, OutputDone
 from fluxlike.resource.rset import RSet
-from fluxlike.sched.interface import Scheduler
+from fluxlike.resource.rtext import RTexts
+from fluxlike.sched.interface import Allocation, Scheduler
 from fluxlike_broker.modules.job_manager.alarms import Alarms
+from fluxlike_broker.modules.job_manager.census import Census
+from fluxlike_broker.modules.job_manager.news import News
 from fluxlike_broker.router import Router
 
 log = logging.getLogger("fluxlike.job")
 
-_to_json = json.JSONEncoder(ensure_ascii=False).encode
-"""json.dumps would make an encoder for every event."""
+_pack = msgpack.Packer().pack
 
 ALLOCATIONS_PER_PASS = 256
 EXPEDITE, HIGHEST_PRIORITY = 31, 4294967295
 
+RECENT = 10_000
+"""Ended jobs that stay in memory, so that most questions about them need not go to the store."""
+
 
 class Batch(Protocol):
-    def event(self, job: int, seq: int, ts: float, name: str, context: str | None = None) -> None: ...
+    def event(self, job: int, seq: int, lines: str) -> None: ...
     def allocation(self, job: int, r: str) -> None: ...
-    def done(self, job: int, summary: bytes) -> None: ...
+    def end(self, job: int, row: tuple[float, str, int, str, bytes]) -> None: ...
     def put(self, key: str, value: str) -> None: ...
     def after_commit(self, callback: Callable[[], None]) -> None: ...
 
@@ -67,12 +74,17 @@ class Board:
         self.scheduler = scheduler
         self.alarms = alarms
         self.jobs: dict[int, Job] = {}
+        """Active ones, and those that ended last."""
+        self._recent: deque[int] = deque()
+        self.census = Census()
+        self.news = News(self.jobs)
+        self._r_texts = RTexts()
         self.hosts: dict[int, str] = {}
+        self.hosts_known = 0
+        """Counts up when a host gets a name: texts made of names are stale then."""
         self.queue_started = True
         self.stop_reason = ""
         self.stopping = False
-        self.on_event: dict[int, list[Callable[[], None]]] = {}
-        """Followers of single jobs: called after the commit of news."""
         self.on_retired: list[Callable[[list[Job]], None]] = []
         """Called with jobs whose end is committed."""
         self.on_applied: list[Callable[[Job, str], None]] = []
@@ -104,14 +116,23 @@ class Board:
     def post(self, job: Job, name: str, context: Context | None = None, when: float | None = None) -> None:
         """Apply an event and put it into the open batch. Raises InvalidTransition before anything is touched."""
         timestamp = self.clock.now() if when is None else when
+        seq = job.seq
         before = apply(job, timestamp, name, context)
-        if before is State.SCHED and job.state is not State.SCHED and name != "alloc":
-            self.scheduler.dequeue(job.id)
-        text = None if context is None else _to_json(context)
-        self.store.batch.event(job.id, job.seq - 1, timestamp, name, text)
-        if job.id in self.on_event:
-            self.store.batch.after_commit(lambda: self._tell_followers(job.id))
+        if before is not job.state:
+            self.census.moved(job, before)
+            if before is State.SCHED and name != "alloc":
+                self.scheduler.dequeue(job.id)
+        elif not seq:
+            self.census.moved(job, None)
+        self.record(job, seq, line(timestamp, name, context))
         self.flush_soon()
+
+    def record(self, job: Job, seq: int, lines: str) -> None:
+        """Put what was applied into the open batch; `lines` may be several events."""
+        batch = self.store.batch
+        batch.event(job.id, seq, lines)
+        if self.news.wanted(job.id):
+            self.news.add(batch, job.id, seq, lines)
 
     def drive(self, job: Job) -> None:
         """Do what the job needs next until it has to wait for something."""
@@ -152,10 +173,6 @@ class Board:
             self.store.batch.after_commit(callback)
             self.flush_soon()
 
-    def _tell_followers(self, job_id: int) -> None:
-        for callback in self.on_event.pop(job_id, []):
-            callback()
-
     # -- steps ----------------------------------------------------------------------------------------------
 
     def _validate(self, job: Job) -> bool:
@@ -169,8 +186,7 @@ class Board:
         return True
 
     def _prioritize(self, job: Job) -> bool:
-        priority = HIGHEST_PRIORITY if job.urgency == EXPEDITE else job.urgency
-        self.post(job, "priority", {"priority": priority})
+        self.post(job, "priority", {"priority": priority_of(job.urgency)})
         return True
 
     def _request_resources(self, job: Job) -> bool:
@@ -198,24 +214,33 @@ class Board:
 
     def _clean(self, job: Job) -> bool:
         self.post(job, "clean")
-        for callback in self.on_applied:
-            callback(job, "clean")
+        self._tell_applied(job, "clean")
         return True
 
     def _retire(self, job: Job) -> bool:
-        nodes = [] if job.allocation is None else [list(node) for node in job.allocation.nodes]
-        self.store.batch.done(job.id, msgpack.packb(summary_of(job, nodes)))
-        self._ended.add(self.store.batch, job)
+        nodes = [] if job.allocation is None else job.allocation.nodes
+        name = job.spec.name.replace("{cc}", job.cc or "")
+        batch = self.store.batch
+        batch.end(job.id, (job.t_inactive, result(job), job.userid, name, _pack(summary_of(job, nodes))))
+        self._ended.add(batch, job)
         return False
 
     def _retired(self, ended: list[Job]) -> None:
         jobs = [job for job in ended if job.id in self.jobs]  # without those that the store refused meanwhile
         for job in jobs:
-            job.eventlog = None
-            self._tell_followers(job.id)
+            job.retired = True
+            self._recent.append(job.id)
         self.router.request(OutputDone(ids=[job.id for job in jobs]))
         for callback in self.on_retired:
             callback(jobs)
+        while len(self._recent) > RECENT:
+            self.jobs.pop(self._recent.popleft(), None)
+
+    def forget(self, ids: set[int]) -> None:
+        """Purged: not even recent any more."""
+        for job_id in ids:
+            self.jobs.pop(job_id, None)
+        self._recent = deque(job_id for job_id in self._recent if job_id not in ids)
 
     # -- allocation and launch ------------------------------------------------------------------------------
 
@@ -233,26 +258,43 @@ class Board:
         given = self.scheduler.allocate(ALLOCATIONS_PER_PASS)
         now = self.clock.now()
         for job_id, allocation in given:
-            job = self.jobs[job_id]
-            job.allocation = allocation
-            duration = job.spec.jobspec.duration
-            expiration = now + duration if duration else 0.0
-            self.store.batch.allocation(job_id, _to_json(self.rset(job, now, expiration).to_json()))
-            self.post(job, "alloc", {"expiration": expiration} if expiration else None, now)
-            self.set_time_limit(job)
-            self.drive(job)
+            self._allocated(self.jobs[job_id], allocation, now)
+        if given:
+            self.flush_soon()
         if len(given) == ALLOCATIONS_PER_PASS:
             self.schedule_soon()
 
-    def rset(self, job: Job, starttime: float, expiration: float) -> RSet:
-        nodes = job.allocation.nodes
+    def _allocated(self, job: Job, allocation: Allocation, now: float) -> None:
+        duration = job.spec.jobspec.duration
+        expiration = now + duration if duration else 0.0
+        batch = self.store.batch
+        batch.allocation(job.id, self.r_text(allocation, now, expiration))
+        seq = job.seq
+        job.allocation = allocation
+        passage.allocate(job, now, expiration)
+        self.census.moved(job, State.SCHED)
+        self.record(job, seq, line(now, "alloc", {"expiration": expiration} if expiration else None))
+        if expiration:
+            self.set_time_limit(job)
+        self._launching.add(batch, job)
+
+    def r_text(self, allocation: Allocation, starttime: float, expiration: float) -> str:
+        key = (allocation.nodes, allocation.slots_per_node)
+        return self._r_texts.text(key, lambda: self._rset(allocation), starttime, expiration)
+
+    def _rset(self, allocation: Allocation) -> RSet:
+        nodes = allocation.nodes
         return RSet(
             ranks={rank: (cores, gpus) for rank, cores, gpus in nodes},
             hosts={rank: self.hosts.get(rank, "?") for rank, _, _ in nodes},
-            nslots=sum(job.allocation.slots_per_node),
-            starttime=starttime,
-            expiration=expiration,
+            nslots=sum(allocation.slots_per_node),
         )
+
+    def name_host(self, rank: int, host: str) -> None:
+        if self.hosts.get(rank) != host:
+            self.hosts[rank] = host
+            self.hosts_known += 1
+            self._r_texts.clear()
 
     def set_time_limit(self, job: Job) -> None:
         if job.expiration:
@@ -297,12 +339,46 @@ class Board:
         job = self.jobs.get(job_id)
         if job is None or job.state is State.INACTIVE:
             return
+        if what == "finish" and passage.can_end(job):
+            assert context is not None
+            self._end(job, when, context["status"])
+        elif what == "start" and passage.can_start(job):
+            self._started(job, when)
+        else:
+            self._unusual(job, what, when, context)
+
+    def _unusual(self, job: Job, what: str, when: float, context: Context | None) -> None:
         try:
             self.post(job, what, context, when)
         except InvalidTransition as error:
             log.warning("ignored: %s", error)
             return
         if what == "start":
-            for callback in self.on_applied:
-                callback(job, "start")
+            self._tell_applied(job, "start")
         self.drive(job)
+
+    def _started(self, job: Job, when: float) -> None:
+        seq = job.seq
+        passage.start(job)
+        self.record(job, seq, f'[{when!r},"start",null]')
+        self.flush_soon()
+        self._tell_applied(job, "start")
+
+    def _end(self, job: Job, when: float, status: int) -> None:
+        seq = job.seq
+        lines = passage.end(job, when, self.clock.now(), status)
+        self.census.moved(job, State.RUN)
+        self.record(job, seq, lines)
+        self.flush_soon()
+        self.scheduler.release(job.id)
+        self.schedule_soon()
+        self._tell_applied(job, "clean")
+        self._retire(job)
+
+    def _tell_applied(self, job: Job, name: str) -> None:
+        for callback in self.on_applied:
+            callback(job, name)
+
+
+def priority_of(urgency: int) -> int:
+    return HIGHEST_PRIORITY if urgency == EXPEDITE else urgency

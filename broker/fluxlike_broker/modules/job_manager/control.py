@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from fluxlike.errors import FluxlikeError, InvalidRequest
 from fluxlike.ids import encode_f58
 from fluxlike.job.job import Job
-from fluxlike.job.states import ACTIVE, MASKS, PENDING, RUNNING, State
+from fluxlike.job.states import ACTIVE, MASKS, RUNNING, State
 from fluxlike.protocol.internal import FeedTasks, JobReports, JobsEnded, Settled, SignalTasks, StopJobs
 from fluxlike.protocol.jobs import (
     JobKill,
@@ -125,12 +125,12 @@ class Control:
 
     @request(QueueStatus)
     def status(self, body: QueueStatus, call: Call) -> QueueState:
-        states = [job.state for job in self._board.jobs.values()]
+        census = self._board.census
         return QueueState(
             started=self._board.queue_started,
             reason=self._board.stop_reason,
-            pending=sum(1 for state in states if state & PENDING),
-            running=sum(1 for state in states if state & RUNNING),
+            pending=census.pending_count,
+            running=census.running_count,
         )
 
     @request(QueueStop)
@@ -167,6 +167,6 @@ class Control:
             self._check_stopped()
 
     def _check_stopped(self) -> None:
-        if self._stop_call is not None and not any(job.state & RUNNING for job in self._board.jobs.values()):
+        if self._stop_call is not None and not self._board.census.running_count:
             call, self._stop_call = self._stop_call, None
             self._board.when_settled(lambda: call.respond(JobsEnded()))

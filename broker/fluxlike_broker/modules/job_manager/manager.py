@@ -9,6 +9,7 @@ from fluxlike.protocol.internal import NodesChanged, Usage, UsageReply
 from fluxlike.sched.interface import Scheduler
 from fluxlike_broker.call import Call
 from fluxlike_broker.modules.job_manager.alarms import Alarms
+from fluxlike_broker.modules.job_manager.archive import Archive
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.modules.job_manager.control import Control
 from fluxlike_broker.modules.job_manager.listing import Listing
@@ -27,8 +28,9 @@ class JobManager:
         self._alarms = Alarms(clock)
         self._board = Board(router, clock, store, scheduler, self._alarms)
         specs = Specs()
-        waiting = Waiting(self._board)
-        listing = Listing(self._board)
+        archive = Archive(self._board, specs)
+        waiting = Waiting(self._board, archive)
+        listing = Listing(self._board, archive)
         self._submission = Submission(self._board, specs, waiting)
         self._restart = Restart(self._board, specs, waiting)
         for service in (
@@ -36,19 +38,19 @@ class JobManager:
             self._submission,
             Control(self._board),
             listing,
-            Watching(self._board, listing),
+            Watching(self._board, archive, listing),
         ):
             router.register(service)
 
     def restore(self, loaded: Loaded) -> None:
         self._restart.restore(loaded)
-        self._submission.number_after(max(self._board.jobs, default=0))
+        self._submission.number_after(loaded.newest)
 
     @request(NodesChanged)
     def nodes(self, body: NodesChanged, call: Call) -> None:
         board = self._board
         for rank, host, cores, gpus, available in body.rows:
-            board.hosts[rank] = host
+            board.name_host(rank, host)
             board.scheduler.define(rank, host, cores, gpus)
             board.scheduler.set_available(rank, available)
         board.schedule_soon()

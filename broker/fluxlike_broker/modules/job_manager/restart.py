@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import logging
 
-import msgpack
-
 from fluxlike.ids import encode_f58
-from fluxlike.job.job import Job, apply
+from fluxlike.job.eventlog import parse
+from fluxlike.job.job import Event, Job, apply
 from fluxlike.job.states import PENDING, State
-from fluxlike.job.summary import from_summary
 from fluxlike.protocol.internal import Launch
 from fluxlike.resource.rset import RSet
 from fluxlike.sched.interface import Allocation
@@ -28,21 +26,19 @@ class Restart:
         self._board = board
         self._specs = specs
         self._waiting = waiting
+        self._last: tuple[str, list[Event]] = ("", [])
 
     def restore(self, loaded: Loaded) -> None:
         """All jobs of the store, in memory as they were; then every active one is asked what it needs next."""
         started, _, reason = loaded.state.get("queue", "1 ").partition(" ")
         self._board.queue_started, self._board.stop_reason = started == "1", reason
-        for job_id, digest, cc, summary in loaded.inactive:
-            job = self._fresh(job_id, digest, cc, loaded.specs)
-            nodes = from_summary(job, msgpack.unpackb(summary or b""))
-            if nodes:
-                job.allocation = Allocation(tuple((r, c, g) for r, c, g in nodes), (1,) * len(nodes))
+        self._board.census.ended_before(loaded.results)
         active = [self._replay(row, loaded.specs) for row in loaded.active]
-        if loaded.inactive or active:
-            log.info("restored %d active and %d inactive jobs", len(active), len(loaded.inactive))
+        if active or loaded.results:
+            log.info("restored %d active and %d inactive jobs", len(active), sum(loaded.results.values()))
         for job in active:
             self._resume(job)
+        self._waiting.resume([job for job in active if job.state is State.DEPEND])
 
     def _fresh(self, job_id: int, digest: str, cc: str | None, specs: dict[str, bytes]) -> Job:
         job = self._board.jobs[job_id] = Job(job_id, digest, cc)
@@ -51,8 +47,9 @@ class Restart:
 
     def _replay(self, row: JobRow, specs: dict[str, bytes]) -> Job:
         job = self._fresh(row.id, row.digest, row.vars, specs)
-        for _, timestamp, name, context in row.events:
-            apply(job, timestamp, name, None if context is None else json.loads(context))
+        for timestamp, name, context in self._events(row.log):
+            apply(job, timestamp, name, context)
+        self._board.census.moved(job, None)
         if row.allocation is not None:
             rset = RSet.from_json(json.loads(row.allocation))
             job.allocation = allocation_of(rset, job.spec.request)
@@ -60,16 +57,23 @@ class Restart:
                 self._board.hosts.setdefault(rank, host)
         return job
 
+    def _events(self, log: list[str]) -> list[Event]:
+        """Jobs that were submitted together and did nothing since have the same log: it is read once."""
+        if len(log) > 1:
+            return parse(log)
+        if log[0] != self._last[0]:
+            self._last = (log[0], parse(log))
+        return self._last[1]
+
     def _resume(self, job: Job) -> None:
         board = self._board
         if job.held:
             board.scheduler.adopt(job.id, job.allocation)
         if job.state & PENDING:
-            if job.state is State.DEPEND:
-                self._waiting.watch(job)
-            if job.state is State.SCHED:
-                board.post(job, "flux-restart")
-            if job.state & PENDING:
+            if job.state is State.SCHED:  # it asks again, as if nothing had happened
+                board.scheduler.enqueue(job.id, job.spec.request, job.priority)
+                board.schedule_soon()
+            elif job.state is State.PRIORITY:
                 board.drive(job)
         elif job.held and not job.finished:
             log.info("job %s: looking for its tasks", encode_f58(job.id))
