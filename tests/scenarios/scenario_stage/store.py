@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.pool import StaticPool
 
@@ -45,6 +45,14 @@ class Disk:
 
     def events(self, job_id: int) -> list[Event]:
         found = parse(log_of(self.connection, job_id))
+        self.connection.rollback()
+        return found
+
+    def ended(self) -> dict[int, tuple[float, str]]:
+        """(time of the end, result) of every inactive job."""
+        columns = schema.history.c
+        rows = self.connection.execute(select(columns.id, columns.ended, columns.result))
+        found = {job_id: (when, result) for job_id, when, result in rows}
         self.connection.rollback()
         return found
 
@@ -119,6 +127,11 @@ class HandStore:
     @property
     def busy(self) -> bool:
         return self._flying is not None
+
+    def uncommitted(self, job_id: int) -> list[Event]:
+        """Of a job's log, what the disk has not got yet."""
+        batches = [] if self._flying is None else [self._flying[0]]
+        return [event for batch in (*batches, self.batch) for event in parse(batch.logs.get(job_id, (0, ()))[1])]
 
     def flush(self) -> None:
         if self.busy:
