@@ -51,14 +51,30 @@ def submit_batches(
     jobspecs: Iterable[dict[str, Any] | Jobspec], urgency: int, flags: Iterable[str]
 ) -> Iterator[Submit]:
     """Messages of bounded size, in order. Equal jobspecs within a message travel once."""
+    return instance_batches(((jobspec, None) for jobspec in jobspecs), urgency, flags)
+
+
+def template_batches(
+    jobspec: dict[str, Any] | Jobspec, cc_values: Iterable[str], urgency: int, flags: Iterable[str]
+) -> Iterator[Submit]:
+    """One jobspec, one job for each value of `{cc}`."""
+    return instance_batches(((jobspec, value) for value in cc_values), urgency, flags)
+
+
+def instance_batches(
+    instances: Iterable[tuple[dict[str, Any] | Jobspec, str | None]], urgency: int, flags: Iterable[str]
+) -> Iterator[Submit]:
+    """As `submit_batches`, each jobspec with a value for `{cc}` or None."""
     flags = list(flags)
     specs: list[dict[str, Any]] = []
     rows: list[Any] = []
     known: dict[bytes, int] = {}
     size = 0
-    for jobspec in jobspecs:
-        spec = _plain(jobspec)
-        key = pack(Submit.topic, spec)
+    last, key = None, b""
+    for jobspec, value in instances:
+        if jobspec is not last:  # the same again needs no second look
+            last, spec = jobspec, _plain(jobspec)
+            key = pack(Submit.topic, spec)
         if rows and (len(rows) >= BATCH_JOBS or (key not in known and size + len(key) > BATCH_BYTES)):
             yield Submit(specs=specs, jobs=rows, urgency=urgency, flags=flags)
             specs, rows, known, size = [], [], {}, 0
@@ -66,20 +82,9 @@ def submit_batches(
             known[key] = len(specs)
             specs.append(spec)
             size += len(key)
-        rows.append([known[key], None])
+        rows.append([known[key], value])
     if rows:
         yield Submit(specs=specs, jobs=rows, urgency=urgency, flags=flags)
-
-
-def template_batches(
-    jobspec: dict[str, Any] | Jobspec, cc_values: Iterable[str], urgency: int, flags: Iterable[str]
-) -> Iterator[Submit]:
-    """One jobspec, one job for each value of `{cc}`."""
-    spec, flags = _plain(jobspec), list(flags)
-    values = list(cc_values)
-    for start in range(0, len(values), BATCH_JOBS):
-        rows = [[0, value] for value in values[start : start + BATCH_JOBS]]
-        yield Submit(specs=[spec], jobs=rows, urgency=urgency, flags=flags)
 
 
 def _plain(jobspec: dict[str, Any] | Jobspec) -> dict[str, Any]:

@@ -114,6 +114,10 @@ class JobRecord:
     reason: str
     """Why it is pending."""
     attempt: int
+    array: int
+    """How many tasks it has as an array; 0 for an ordinary job."""
+    tasks: dict[str, int]
+    """Of an array: how many tasks are in each state, or ended with each result."""
 
     def __init__(self, record: dict[str, Any]) -> None:
         if not isinstance(record, dict) or not isinstance(record.get("id"), int):
