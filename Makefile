@@ -59,9 +59,10 @@ clean:
 	$(BIN)/$(INSTALL) '.[dev]'
 	touch $@
 
-# From a wheel, as users get it, and without the tools that tests need.
+# From a wheel, as users get it, and without the tools that tests need. Without psycopg one question stays unanswered.
 .venv-bench/.package: pyproject.toml tools/venv.sh $(SOURCES)
 	tools/venv.sh .venv-bench
 	.venv-bench/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir .venv-bench/wheel .
-	.venv-bench/bin/$(INSTALL) .venv-bench/wheel/*.whl 'psycopg[binary]'
+	.venv-bench/bin/$(INSTALL) .venv-bench/wheel/*.whl
+	-.venv-bench/bin/$(INSTALL) 'psycopg[binary]'
 	touch $@

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from report import Row
+from report import DOUBTS, Row
 
 WIDTH, LEFT, RIGHT = 760, 230, 80
 TOP, STEP, BAR = 56, 34, 22
@@ -43,7 +44,13 @@ def decades(found: list[Bar]) -> range:
     return range(low, max(math.ceil(math.log10(fastest)), low + 1) + 1)
 
 
-def svg(found: list[Bar], facts: dict[str, Any]) -> str:
+def doubts(rows: list[Row]) -> list[str]:
+    """Why the drawing should not be believed too much."""
+    return [doubt for doubt in DOUBTS if any(row.facts.get(doubt) for row in rows if "system" in row.facts)]
+
+
+def svg(found: list[Bar], facts: dict[str, Any], doubts: Sequence[str] = ()) -> str:
+    """A doubtful run says so in the drawing itself: it will be looked at without the table."""
     scale = decades(found)
     height = TOP + STEP * len(found) + BELOW
     parts = [
@@ -52,7 +59,7 @@ def svg(found: list[Bar], facts: dict[str, Any]) -> str:
         f'<text x="{LEFT}" y="24" font-size="16" font-weight="bold">Jobs a second, `true` (logarithmic)</text>',
         *_grid(scale, len(found)),
         *(part for number, bar in enumerate(found) for part in _bar(bar, number, scale)),
-        f'<text x="{LEFT}" y="{height - 12}" font-size="11" fill="#666666">{escape(_caption(facts))}</text>',
+        f'<text x="{LEFT}" y="{height - 12}" font-size="11" fill="#666666">{escape(_caption(facts, doubts))}</text>',
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -84,5 +91,6 @@ def _bar(bar: Bar, number: int, scale: range) -> list[str]:
     ]
 
 
-def _caption(facts: dict[str, Any]) -> str:
-    return f"{facts['cores']} cores, {facts['cpu']}, Linux {facts['kernel']}, commit {facts['commit']}"
+def _caption(facts: dict[str, Any], doubts: Sequence[str]) -> str:
+    machine = f"{facts['cores']} cores, {facts['cpu']}, Linux {facts['kernel']}, commit {facts['commit']}"
+    return f"{machine}; doubtful: {', '.join(doubts)}" if doubts else machine

@@ -100,7 +100,12 @@ def share_row(what: str, found: Turns, ours: str, theirs: str, least: float, sma
     )
 
 
-def system_row(system: str, rates: list[float], detail: str) -> Row:
-    """What one system did, for comparison; judged by nobody."""
+def system_row(system: str, found: Turns, jobs: int, small: bool = False) -> Row:
+    """What one system did with so many jobs a round, for comparison; judged by nobody."""
+    if system in found.absent:
+        return Unanswered(system, found.absent[system], budget=False)
+    rates = found.rates[system]
     rate = statistics.median(rates)
-    return Row(system, rate, "jobs/s", None, detail=detail, facts={"system": system, "rate": rate, "rates": rates})
+    facts = {"system": system, "rate": rate, "rates": rates, "busy": found.busy, "small": small}
+    detail = f"{jobs} x true, {min(rates):.0f} to {max(rates):.0f} in {len(rates)} rounds"
+    return Row(system, rate, "jobs/s", None, detail=detail, facts=facts)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from tempfile import TemporaryDirectory
@@ -40,6 +41,8 @@ QUESTIONS = (
 def main() -> int:
     options = read(sys.argv[1:])
     move_into(options.venv)
+    # So that what was started is ended, as it is after Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     import plot
     import report
 
@@ -50,7 +53,7 @@ def main() -> int:
     systems = plot.bars(rows)
     if options.plot and systems:
         with open(options.plot, "w", encoding="utf-8") as file:
-            file.write(plot.svg(systems, facts))
+            file.write(plot.svg(systems, facts, plot.doubts(rows)))
     if options.json:
         sys.stdout.write(report.document(rows, facts) + "\n")
     else:

@@ -11,9 +11,9 @@ from peers.peer import Surroundings
 from peers.slurm import SLURM
 from peers.spawn_loop import ONE_CORE, TWO_CORES
 from peers.xargs import XARGS
-from report import Row, Unanswered
+from report import Row
 from rows import share_row, system_row
-from turns import Turns, in_turns
+from turns import count, in_turns
 
 JOBS = 10_000
 PEERS = (ONE_CORE, TWO_CORES, XARGS, HYPERQUEUE, SLURM)
@@ -28,14 +28,7 @@ def measure(installation: Installation, quick: bool) -> Iterator[Row]:
     systems = [fluxlike(installation, OURS, *durable(installation)), *PEERS]
     found = in_turns(systems, Surroundings(installation.scratch, installation.env), jobs, rounds)
     for system in systems:
-        yield _rate(found, system.name, max(1, int(jobs * system.share)))
+        yield system_row(system.name, found, count(system, jobs), small=jobs < JOBS)
     for name, least in LEAST.items():
         what = f"{jobs} x true, in units of {name}"
         yield share_row(what, found, OURS, name, least, small=jobs < JOBS)
-
-
-def _rate(found: Turns, name: str, jobs: int) -> Row:
-    if name in found.absent:
-        return Unanswered(name, found.absent[name], budget=False)
-    rates = found.rates[name]
-    return system_row(name, rates, f"{jobs} x true, {min(rates):.0f} to {max(rates):.0f} in {len(rates)} rounds")

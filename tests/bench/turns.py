@@ -42,7 +42,7 @@ def in_turns(systems: Sequence[Peer], where: Surroundings, jobs: int, rounds: in
         for system in systems:
             try:
                 running[system.name] = stack.enter_context(system.start(where))
-                running[system.name](_count(system, jobs / 10))
+                running[system.name](count(system, jobs / 10))
                 found.rates[system.name] = []
             except Unavailable as why:
                 found.give_up(system.name, why)
@@ -56,10 +56,11 @@ def in_turns(systems: Sequence[Peer], where: Surroundings, jobs: int, rounds: in
 
 def _turn(found: Turns, system: Peer, rate: Rate, jobs: int) -> None:
     try:
-        found.rates[system.name].append(rate(_count(system, jobs)))
+        found.rates[system.name].append(rate(count(system, jobs)))
     except Unavailable as why:
         found.give_up(system.name, why)
 
 
-def _count(system: Peer, jobs: float) -> int:
+def count(system: Peer, jobs: float) -> int:
+    """How many jobs its turn has."""
     return max(FEWEST, int(jobs * system.share))

@@ -28,7 +28,10 @@ def daemon(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """`identity` has the arguments of Popen that say as whom it runs."""
     with open(log, "wb") as file:
-        running = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, **identity)
+        # A session of its own: Ctrl-C is for us, and we stop it in good order.
+        running = subprocess.Popen(
+            command, env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True, **identity
+        )
     try:
         yield running
     finally:

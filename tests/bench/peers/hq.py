@@ -29,7 +29,14 @@ def started(where: Surroundings) -> Iterator[Rate]:
         # It keeps its server's directory in TMPDIR, and each task's output in the working directory.
         env = {**where.env, "TMPDIR": home, "HOME": home}
         driver = subprocess.Popen(
-            command, cwd=home, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            command,
+            cwd=home,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
         )
         try:
             yield lambda count: _asked(driver, count, log)

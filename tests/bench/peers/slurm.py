@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from peers.daemons import daemon, free_ports, wait_until
+from peers.daemons import PATIENCE, daemon, free_ports, wait_until
 from peers.packages import last_line, need, search_path
 from peers.peer import Peer, Rate, Surroundings, Unavailable
 from peers.slurm_conf import slurm_conf
@@ -91,8 +91,13 @@ def _drain(env: dict[str, str]) -> None:
 
 
 def _says(env: dict[str, str], *words: str) -> str | None:
-    """Its standard output without the ends; None when it fails."""
-    done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    """Its standard output without the ends; None when it fails, or does not reach its controller."""
+    try:
+        done = subprocess.run(
+            words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        return None
     return None if done.returncode else done.stdout.strip()
 
 

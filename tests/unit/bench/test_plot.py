@@ -3,21 +3,22 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
-from plot import Bar, across, bars, decades, svg, systems_table
+from plot import Bar, across, bars, decades, doubts, svg, systems_table
 from report import Row, Unanswered
 from rows import system_row
+from turns import Turns
 
 FACTS = {"cores": 2, "cpu": "Fast & Co", "kernel": "6.1", "commit": "abc"}
 BARS = [Bar("fluxlike, durable", 2100.0), Bar("C loop <one>", 1800.0), Bar("Slurm", 61.0)]
 
 
 def test_only_systems_that_were_measured_are_drawn_and_the_fastest_comes_first() -> None:
-    rows = [
-        system_row("slow", [10.0, 30.0, 20.0], ""),
-        Row("startup", 3.0, "x", 5.0, detail="", facts={}),
-        Unanswered("absent", "not installed", budget=False),
-        system_row("fast", [500.0], ""),
-    ]
+    found = Turns()
+    found.rates = {"slow": [10.0, 30.0, 20.0], "fast": [500.0] * 3}
+    found.absent = {"absent": "not installed"}
+    rows = [system_row(name, found, 100) for name in ("slow", "absent", "fast")]
+    rows.append(Row("startup", 3.0, "x", 5.0, detail="", facts={}))
+    assert isinstance(rows[1], Unanswered)
     assert bars(rows) == [Bar("fast", 500.0), Bar("slow", 20.0)]
 
 
@@ -42,6 +43,15 @@ def test_the_drawing_is_xml_and_names_every_system_with_its_rate() -> None:
     words = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     for word in ("fluxlike, durable", "C loop <one>", "Slurm", "2,100", "1,800", "61"):
         assert word in words
+
+
+def test_a_drawing_of_a_doubtful_run_says_so() -> None:
+    found = Turns()
+    found.rates = {"x": [100.0]}
+    rows = [system_row("x", found, 10, small=True)]
+    assert doubts(rows) == ["small"]
+    assert "; doubtful: small<" in svg(bars(rows), FACTS, doubts(rows))
+    assert "doubtful" not in svg(bars(rows), FACTS)
 
 
 def test_the_table_of_systems_is_markdown() -> None:
