@@ -75,5 +75,13 @@ def test_the_five_commands_of_the_readme_run(site: Site) -> None:
 
 
 def test_no_example_is_forgotten() -> None:
-    tested = {"demo.sh", "ensemble.sh", "jobspec.yaml", "sdk_blocking.py", "sdk_asyncio.py", "sdk_futures.py", "README.md"}
+    tested = {
+        "demo.sh",
+        "ensemble.sh",
+        "jobspec.yaml",
+        "sdk_blocking.py",
+        "sdk_asyncio.py",
+        "sdk_futures.py",
+        "README.md",
+    }
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == tested
