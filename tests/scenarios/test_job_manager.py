@@ -80,9 +80,31 @@ def test_document_that_is_no_jobspec_is_refused_by_its_path_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    "rows", [[], [[1, None]], [[-1, None]], [["0", None]], [[0]], [[0, 7]], ["00"], [None], [[0, None], [9, None]]]
+    "rows",
+    [
+        [],
+        [[1, None]],
+        [[-1, None]],
+        [["0", None]],
+        [[0]],
+        [[0, 7]],
+        ["00"],
+        [None],
+        [[0, None], [9, None]],
+        [[0, None, [], []]],
+        [[0, None, "afterok"]],
+        [[0, None, {"afterok": 0}]],
+        [[0, None], [0, None, ["afterok"]]],
+        [[0, None], [0, None, [["afterok"]]]],
+        [[0, None], [0, None, [["afterok", "0"]]]],
+        [[0, None], [0, None, [["afterok", False]]]],
+        [[0, None], [0, None, [["afterok", -1]]]],
+        [[0, None], [0, None, [["afterok", 1]]]],
+        [[0, None], [0, None, [[["afterok"], 0]]]],
+        [[0, None], [0, None, [["begin-time", 0]]]],
+    ],
 )
-def test_rows_that_name_no_spec_are_refused_and_no_id_is_issued(world: World, rows: list[Any]) -> None:
+def test_rows_that_name_no_spec_or_no_earlier_job_are_refused_and_no_id_is_issued(world: World, rows: list[Any]) -> None:
     tag = world.ask(Submit(specs=[from_command(["true"])], jobs=rows))
     error = world.client.answered[tag].error
     assert error is not None
