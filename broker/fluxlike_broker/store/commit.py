@@ -69,7 +69,7 @@ def commit(connection: Connection, batch: Batch) -> None:
     rows.put(_SPEC, batch.specs.items(), 2, " ON CONFLICT (digest) DO NOTHING")
     rows.put(_JOB, _new_jobs(batch), 9)
     rows.put(_SEGMENT, _news(batch), 4)
-    rows.put(_HISTORY, _ends(batch), 7)
+    rows.put(_HISTORY, _ends(batch), 8)
     rows.put(_KEY, [(key, *row) for key, row in batch.keys.items()], 4)
     rows.put(_STATE, batch.state.items(), 2, " ON CONFLICT (key) DO UPDATE SET value = excluded.value")
     cursor.close()
