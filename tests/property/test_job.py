@@ -119,9 +119,7 @@ def test_log_begins_with_submit_and_the_trail_tells_every_event(happened: list[E
 
 
 @given(st.one_of(STORIES, lives()), happenings())
-def test_check_says_beforehand_what_apply_will_do(
-    happened: list[Event], last: Event
-) -> None:
+def test_check_says_beforehand_what_apply_will_do(happened: list[Event], last: Event) -> None:
     job = live(happened)
     _, name, context = last
     before, state = fields(job), job.state
@@ -159,9 +157,7 @@ def drive(job: Job) -> None:
 
 
 @given(st.one_of(STORIES, lives()), st.booleans(), st.booleans())
-def test_doing_what_a_job_wants_always_ends_it(
-    happened: list[Event], launched: bool, cancelled: bool
-) -> None:
+def test_doing_what_a_job_wants_always_ends_it(happened: list[Event], launched: bool, cancelled: bool) -> None:
     job = live([(0.0, "submit", {"urgency": 16, "userid": 0}), *happened])
     job.launched = launched and job.held
     if cancelled and job.state is not State.INACTIVE:

@@ -9,12 +9,14 @@ import pytest
 from scenario_stage.world import World
 
 from fluxlike.ids import MAX_ID, encode_f58
+from fluxlike.job.eventlog import line
 from fluxlike.job.states import RESULTS
 from fluxlike.jobspec.build import from_command
 from fluxlike.protocol.internal import JobAlive, JobReports
-from fluxlike.protocol.jobs import JobEvents, JobInfo, JobList, JobRaise, JobWait, Submit
+from fluxlike.protocol.jobs import JobEvents, JobInfo, JobKill, JobList, JobRaise, JobWait, Submit
 from fluxlike.protocol.message import Flag
 from fluxlike_broker.modules.job_manager import board
+from fluxlike_broker.store.batch import Batch
 
 USUAL = ["submit", "validate", "depend", "priority", "alloc", "start", "finish", "release", "free", "clean"]
 
@@ -148,14 +150,71 @@ def test_job_that_waited_for_two_still_knows_after_a_restart_that_one_of_them_en
     assert record(world, job_id)["state"] == "run"
 
 
-def test_dependency_that_was_not_noticed_before_the_crash_is_decided_by_what_the_store_says(world: World) -> None:
-    """The end of the target is committed and what it means to others is not: both are in one batch, so it takes a
-    waiting job of its own, written as an earlier life could have left it."""
-    (target,) = submit(world)
-    (job_id,) = submit(world, dependencies=[{"scheme": "afterok", "value": str(target)}])
-    world.manager._waiting_for_nobody = None  # type: ignore[attr-defined]
-    finish(world, target)
+def left_by_an_earlier_life(world: World, dependency: str) -> int:
+    """A stored job that waits for what is over already. No life of today leaves one: whoever waits is told in the
+    same commit."""
+    (like,) = submit(world)
+    job_id, now = like + 1, world.clock.now()
+    row = world.manager._board.jobs[like]
+    events = [
+        (now, "submit", {"urgency": 16, "userid": 1000, "flags": [], "version": 1}),
+        (now, "validate", None),
+        (now, "dependency-add", {"description": dependency}),
+    ]
+    batch = Batch()
+    batch.job((job_id, row.digest, 1000, 16, "", None, now, 0))
+    batch.event(job_id, 0, ",".join(line(*event) for event in events))
+    world.disk.commit(batch)
+    finish(world, like)
+    return job_id
+
+
+def test_restart_decides_by_the_store_about_a_job_that_ended_long_ago(world: World) -> None:
+    target = ended(world, restarted=False)
+    job_id = left_by_an_earlier_life(world, f"afterok={encode_f58(target)}")
+    world.restart()
+    world.tell_nodes()
     assert record(world, job_id)["state"] == "run"
+
+
+def test_restart_ends_a_job_that_waits_for_one_that_was_purged(world: World) -> None:
+    job_id = left_by_an_earlier_life(world, "afterok=ƒ8")
+    world.restart()
+    assert record(world, job_id)["exception_note"] == "afterok: job ƒ8 is gone"
+
+
+def test_restart_does_not_condemn_a_job_because_the_store_fails_just_then(world: World) -> None:
+    target = ended(world, restarted=False)
+    job_id = left_by_an_earlier_life(world, f"afterok={encode_f58(target)}")
+    world.disk.broken = "disk is full"
+    world.restart()
+    world.tell_nodes()
+    world.advance(5.0)
+    assert [job["state"] for job in ask(world, JobList(states=["active"])).jobs] == ["depend"]
+    world.disk.broken = None
+    world.do(world.store.retry)
+    world.advance(5.0)
+    assert record(world, job_id)["state"] == "run"
+
+
+def test_dependency_on_a_job_that_the_store_refused_meanwhile_is_refused(world: World) -> None:
+    """The other target has to be looked up in the store, and until that is done the first one may be gone."""
+    old = ended(world, restarted=False)
+    world.by_hand = True
+    first = world.ask(Submit(specs=[from_command(["true"])], jobs=[[0, None]]))
+    (lost,) = world.manager._board.jobs
+    dependencies = [{"scheme": "afterany", "value": str(target)} for target in (lost, old)]
+    second = world.ask(Submit(specs=[from_command(["true"], dependencies=dependencies)], jobs=[[0, None]]))
+    world.disk.broken = "disk is full"
+    world.commit()
+    assert world.client.answered[first].error is not None
+    world.disk.broken = None
+    world.by_hand = False
+    world.do(world.store.retry)
+    assert world.client.answered[second].error == (
+        "invalid-jobspec",
+        f"attributes.system.dependencies[0].value: there is no job {encode_f58(lost)}",
+    )
 
 
 @pytest.mark.parametrize("job_id", [7, 0, 2**63 - 1, 2**63, MAX_ID])
@@ -260,9 +319,7 @@ def test_listing_of_what_ended_since_a_time(world: World, crowd: dict[str, list[
         assert [i for page in pages(world, 2, states=["inactive"], since=since) for i in page] == expected
 
 
-def test_jobs_that_end_between_two_pages_of_ended_ones_shift_nothing(
-    world: World, crowd: dict[str, list[int]]
-) -> None:
+def test_jobs_that_end_between_two_pages_of_ended_ones_shift_nothing(world: World, crowd: dict[str, list[int]]) -> None:
     page = ask(world, JobList(states=["inactive"], limit=3))
     world.advance(1.0)
     finish(world, crowd["run"][0])
@@ -305,8 +362,18 @@ def test_dependency_on_an_old_job_is_refused_while_the_store_fails_and_taken_aft
     assert record(world, taken)["state"] == "run"
 
 
-def test_cancelling_an_old_job_says_that_it_is_not_there_to_be_cancelled(world: World) -> None:
-    job_id = ended(world, restarted=False)
-    touched = ask(world, JobRaise(ids=[job_id]))
-    assert touched.ids == []
-    assert touched.errors == [[job_id, "invalid", f"job {encode_f58(job_id)} is inactive"]]
+@pytest.mark.parametrize("request_", [JobRaise, JobKill])
+def test_old_job_cannot_be_cancelled_or_killed_and_is_said_to_be_inactive(world: World, request_: Any) -> None:
+    old = ended(world, restarted=False)
+    (new,) = submit(world)
+    touched = ask(world, request_(ids=[old, new, 7]))
+    assert touched.ids == [new]
+    assert touched.errors == [
+        [old, "invalid", f"job {encode_f58(old)} is inactive"],
+        [7, "not-found", "there is no job ƒ8"],
+    ]
+
+
+def test_unknown_job_is_not_said_to_be_missing_while_the_store_fails(world: World) -> None:
+    world.disk.broken = "disk is full"
+    assert ask(world, JobKill(ids=[7])).errors == [[7, "store-unavailable", "disk is full"]]
