@@ -49,7 +49,7 @@ class Filter:
 
 def page(connection: Connection, wanted: Filter, limit: int) -> list[EndedRow]:
     """The newest first; 0 is no limit."""
-    from sqlalchemy import and_, or_
+    from sqlalchemy import tuple_
 
     from fluxlike_broker.store.schema import history
 
@@ -63,8 +63,7 @@ def page(connection: Connection, wanted: Filter, limit: int) -> list[EndedRow]:
     if wanted.since:
         query = query.where(history.c.ended >= wanted.since)
     if wanted.before is not None:
-        ended, job = wanted.before
-        query = query.where(or_(history.c.ended < ended, and_(history.c.ended == ended, history.c.id < job)))
+        query = query.where(tuple_(history.c.ended, history.c.id) < wanted.before)  # one range of the index
     query = query.order_by(history.c.ended.desc(), history.c.id.desc())
     return _read(connection, query.limit(limit) if limit else query)
 

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
+_IN_PIECES = {"yield_per": 5000}
+"""A million rows should not be in memory twice, as the server's answer and as ours."""
+
 
 @dataclass(slots=True)
 class JobRow:
@@ -70,10 +73,12 @@ def _active(connection: Connection) -> Iterator[JobRow]:
     news: dict[int, list[Any]] = {}
     rows = select(segments.c.job, segments.c.log, segments.c.r)
     of_active = rows.join(jobs, jobs.c.id == segments.c.job).where(unfinished)
-    for job, log, r in connection.execute(of_active.order_by(segments.c.job, segments.c.seq)):
+    of_active = of_active.order_by(segments.c.job, segments.c.seq)
+    for job, log, r in connection.execute(of_active, execution_options=_IN_PIECES):
         news.setdefault(job, []).append((log, r))
     columns = (jobs.c.id, jobs.c.digest, jobs.c.vars, jobs.c.tasks, jobs.c.log)
-    for id, digest, vars, tasks, first in connection.execute(select(*columns).where(unfinished).order_by(jobs.c.id)):
+    found = select(*columns).where(unfinished).order_by(jobs.c.id)
+    for id, digest, vars, tasks, first in connection.execute(found, execution_options=_IN_PIECES):
         row = JobRow(id, digest, vars, tasks, [first])
         for log, r in news.get(id, ()):
             row.log.append(log)
