@@ -13,7 +13,7 @@ from fluxlike.job.eventlog import line
 from fluxlike.job.states import RESULTS
 from fluxlike.jobspec.build import from_command
 from fluxlike.protocol.internal import JobAlive, JobReports
-from fluxlike.protocol.jobs import JobEvents, JobInfo, JobKill, JobList, JobRaise, JobWait, Submit
+from fluxlike.protocol.jobs import JobEvents, JobInfo, JobKill, JobList, JobRaise, JobWait, Submit, SubmitArray
 from fluxlike.protocol.message import Flag
 from fluxlike_broker.modules.job_manager import board
 from fluxlike_broker.store.batch import Batch
@@ -298,6 +298,12 @@ def test_pages_of_some_states_and_results(world: World, crowd: dict[str, list[in
     }
     for states, ids in expected.items():
         assert [job_id for page in pages(world, limit, states=list(states)) for job_id in page] == ids
+
+
+def test_array_with_running_and_waiting_tasks_is_listed_once(world: World) -> None:
+    (array,) = ask(world, SubmitArray(spec=from_command(["true"]), count=20)).ids
+    assert pages(world, 5, states=["active"]) == [[array]]
+    assert pages(world, 5, states=["running"]) == [[array]]
 
 
 def test_listing_by_name_finds_active_and_ended_jobs_by_the_name_that_is_shown(

@@ -96,7 +96,9 @@ class Listing:
     def _in_queue(self, body: JobList) -> Iterable[Job]:
         jobs = self._board.jobs
         if not body.name:
-            return (jobs[job_id] for job_id in self._board.scheduler.in_order())
+            # An array some of whose tasks run is in the queue for the others, and listed where it runs.
+            order = (jobs[job_id] for job_id in self._board.scheduler.in_order())
+            return (job for job in order if job.state is State.SCHED)
         # Few of many, probably: putting only those in order is cheaper.
         found = [job for job in jobs.values() if job.state is State.SCHED and name_of(job) == body.name]
         return sorted(found, key=lambda job: (-job.priority, job.id))
