@@ -61,7 +61,7 @@ class Storm:
 
     def submission(self, batch: int) -> Submit:
         values = range(batch * BATCH, (batch + 1) * BATCH)
-        return Submit(specs=[self.spec], jobs=[[0, str(value)] for value in values], key="")
+        return Submit(specs=[self.spec], jobs=[[0, str(value)] for value in values], key=f"storm/{batch}")
 
     def submit_until(self, moment: float) -> None:
         """Some submissions, a few on their way at a time; those first that were not acknowledged before."""
