@@ -49,12 +49,13 @@ def load(connection: Connection) -> Loaded:
 
     kept = select(state.c.key, state.c.value).where(~state.c.key.startswith(OWN))
     ends = select(history.c.result, func.count()).group_by(history.c.result)
+    values = {key: value for key, value in connection.execute(kept)}
     active = list(_active(connection))
     wanted = {row.digest for row in active}
     return Loaded(
         specs={d: b for d, b in connection.execute(select(specs.c.digest, specs.c.body)) if d in wanted},
         active=active,
-        state={key: value for key, value in connection.execute(kept)},
+        state=values,
         results={result: count for result, count in connection.execute(ends)},
         newest=connection.scalar(select(func.max(jobs.c.id))) or 0,
     )

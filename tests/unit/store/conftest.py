@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import psycopg
 import pytest
 
 from fluxlike.errors import StoreUnavailable
@@ -105,10 +106,18 @@ class ServerBench(Bench):
         self.server = server
         self.schema = server.new_schema()
         self.url = server.url(self.schema)
+        self._eyes: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def look(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-        sql = sql.replace("?", "%s") if parameters else sql
-        return self.server.execute(sql, parameters, self.schema)
+        if self._eyes is None or self._eyes.closed:
+            self._eyes = self.server.connect(self.schema)
+        query = sql.replace("?", "%s") if parameters else sql
+        return self._eyes.execute(query.encode(), parameters or None).fetchall()
+
+    def end(self) -> None:
+        super().end()
+        if self._eyes is not None:
+            self._eyes.close()
 
 
 @pytest.fixture
