@@ -7,6 +7,7 @@ from typing import Any
 
 from fluxlike.errors import InvalidTransition
 from fluxlike.ids import encode_f58
+from fluxlike.job.array import TASK_EVENTS, TaskTable
 from fluxlike.job.states import EVENTS, FATAL, NEXT, State
 
 Context = dict[str, Any]
@@ -51,6 +52,7 @@ class Job:
         "t_inactive",
         "t_run",
         "t_submit",
+        "tasks",
         "trail",
         "urgency",
         "userid",
@@ -79,6 +81,8 @@ class Job:
         self.held = False
         """Resources are allocated and not yet freed."""
         self.attempt = 0
+        self.tasks: TaskTable | None = None
+        """Of an array job; its own events and those of its tasks are in one log."""
         self.expiration = 0.0
         self.t_submit = self.t_depend = self.t_run = self.t_cleanup = self.t_inactive = 0.0
         # Not from events: where the job stands with the scheduler and the executors, rebuilt by asking after a restart.
@@ -118,6 +122,8 @@ def _broken_rule(job: Job, name: str, context: Context | None) -> str:
     """What the table of states cannot say."""
     if not job.trail and name != "submit":
         return "the first event is submit"
+    if name in TASK_EVENTS and job.tasks is None:
+        return "it is not an array"
     rule = _RULES.get(name)
     return rule(job, context or {}) if rule is not None else ""
 
@@ -146,6 +152,11 @@ def apply(job: Job, timestamp: float, name: str, context: Context | None = None)
     effect = _EFFECTS.get(name)
     if effect is not None:
         effect(job, context or {})
+    if job.tasks is not None:
+        if name in TASK_EVENTS:
+            job.tasks.apply(name, timestamp, context or {})
+        elif name == "submit":
+            job.tasks.submitted(timestamp, context or {})
     job.trail += LETTERS.get(name, _OTHER)
     if following is not before or name == "submit":
         job.state = following

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection
 JobTuple = tuple[int, str, int, int, str, str | None, float, int]
 """id, digest, userid, urgency, flags, vars, submitted, tasks."""
 
-EndTuple = tuple[float, str, int, str, bytes]
-"""ended, result, userid, name, summary."""
+EndTuple = tuple[float, str, int, str, int, bytes]
+"""ended, result, userid, name, tasks, summary."""
 
 Log = tuple[int, tuple[str, ...]]
 """Number of the first event, and lines in order (job/eventlog.py): one or several events each."""

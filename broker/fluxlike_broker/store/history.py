@@ -101,6 +101,18 @@ def allocation_of(connection: Connection, job_id: int) -> str | None:
     return connection.scalar(found.order_by(segments.c.seq.desc()))
 
 
+def at_or_before(connection: Connection, job_id: int) -> tuple[int, int] | None:
+    """Id and number of tasks of the job with the largest id up to this one. An array's tasks have the ids after its
+    own."""
+    from sqlalchemy import select
+
+    from fluxlike_broker.store.schema import jobs
+
+    nearest = select(jobs.c.id, jobs.c.tasks).where(jobs.c.id <= job_id).order_by(jobs.c.id.desc()).limit(1)
+    row = connection.execute(nearest).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
 def submission(connection: Connection, key: str) -> tuple[int, int] | None:
     """First id and number of jobs of the submission that used this key."""
     from sqlalchemy import select
@@ -113,34 +125,71 @@ def submission(connection: Connection, key: str) -> tuple[int, int] | None:
     return None if row is None else (row[0], row[1])
 
 
-def doomed(connection: Connection, before: float | None, keep: int | None) -> list[tuple[int, str]]:
-    """(id, result) of the inactive jobs that ended before a time, or are older than the newest `keep`."""
+@dataclass(slots=True)
+class Doomed:
+    """Inactive jobs that are to be forgotten."""
+
+    ids: list[int]
+    results: dict[str, int]
+    """How those that are not arrays ended."""
+    arrays: list[tuple[int, int, bytes]]
+    """Id, number of tasks and summary of each array."""
+
+
+def doomed(connection: Connection, *, ids: Iterable[int] = (), before: float = 0.0, keep: int = -1) -> Doomed:
+    """Of the inactive jobs: these, those that ended before a time, those older than the newest `keep`."""
     from sqlalchemy import select
 
     from fluxlike_broker.store.schema import history
 
-    found: dict[int, str] = {}
-    rows = select(history.c.id, history.c.result)
-    if before is not None:
-        found.update({job: result for job, result in connection.execute(rows.where(history.c.ended < before))})
-    if keep is not None:
-        order = rows.order_by(history.c.ended.desc(), history.c.id.desc()).offset(keep)
-        # SQLite takes an offset only with a limit.
-        found.update({job: result for job, result in connection.execute(order.limit(2**62))})
-    return sorted(found.items())
+    rows = select(history.c.id, history.c.result, history.c.tasks)
+    found: dict[int, tuple[str, int]] = {}
+    queries = [rows.where(history.c.id.in_(chunk)) for chunk in _chunks(ids, AT_ONCE)]
+    if before:
+        queries.append(rows.where(history.c.ended < before))
+    if keep >= 0:
+        newest_first = rows.order_by(history.c.ended.desc(), history.c.id.desc())
+        queries.append(newest_first.offset(keep).limit(2**62))  # SQLite takes an offset only with a limit
+    for query in queries:
+        found.update({job: (result, tasks) for job, result, tasks in connection.execute(query)})
+    return _doomed(connection, found)
+
+
+def _doomed(connection: Connection, found: dict[int, tuple[str, int]]) -> Doomed:
+    from sqlalchemy import select
+
+    from fluxlike_broker.store.schema import history
+
+    results: dict[str, int] = {}
+    arrays: list[tuple[int, int, bytes]] = []
+    for job, (result, tasks) in found.items():
+        if tasks:
+            summary = connection.scalar(select(history.c.summary).where(history.c.id == job))
+            arrays.append((job, tasks, summary or b""))
+        else:
+            results[result] = results.get(result, 0) + 1
+    return Doomed(sorted(found), results, arrays)
 
 
 def forget(connection: Connection, ids: Sequence[int]) -> None:
-    """Remove inactive jobs with all that belongs to them, and keys and specs that nothing refers to any more."""
-    from sqlalchemy import delete, select
+    """Remove inactive jobs with all that belongs to them."""
+    from sqlalchemy import delete
 
-    from fluxlike_broker.store.schema import history, jobs, segments, specs, submissions
+    from fluxlike_broker.store.schema import history, jobs, segments, submissions
 
     for chunk in _chunks(ids, AT_ONCE):
         connection.execute(delete(segments).where(segments.c.job.in_(chunk)))
         connection.execute(delete(history).where(history.c.id.in_(chunk)))
         connection.execute(delete(jobs).where(jobs.c.id.in_(chunk)))
         connection.execute(delete(submissions).where(submissions.c.first.in_(chunk)))
+    connection.commit()
+
+
+def forget_unused_specs(connection: Connection) -> None:
+    from sqlalchemy import delete, select
+
+    from fluxlike_broker.store.schema import jobs, specs
+
     connection.execute(delete(specs).where(specs.c.digest.not_in(select(jobs.c.digest).distinct())))
     connection.commit()
 

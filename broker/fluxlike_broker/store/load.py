@@ -37,7 +37,9 @@ class Loaded:
     active: list[JobRow]
     state: dict[str, str]
     results: dict[str, int] = field(default_factory=dict)
-    """How many inactive jobs ended how."""
+    """How many inactive jobs ended how, without arrays."""
+    arrays: list[tuple[int, bytes]] = field(default_factory=list)
+    """Number of tasks and summary of each inactive array."""
     newest: int = 0
     """The largest id that was ever given to a job still known."""
 
@@ -48,7 +50,8 @@ def load(connection: Connection) -> Loaded:
     from fluxlike_broker.store.schema import OWN, history, jobs, specs, state
 
     kept = select(state.c.key, state.c.value).where(~state.c.key.startswith(OWN))
-    ends = select(history.c.result, func.count()).group_by(history.c.result)
+    ends = select(history.c.result, func.count()).where(history.c.tasks == 0).group_by(history.c.result)
+    arrays = select(history.c.tasks, history.c.summary).where(history.c.tasks > 0)
     values = {key: value for key, value in connection.execute(kept)}
     active = list(_active(connection))
     wanted = {row.digest for row in active}
@@ -57,6 +60,7 @@ def load(connection: Connection) -> Loaded:
         active=active,
         state=values,
         results={result: count for result, count in connection.execute(ends)},
+        arrays=[(tasks, summary) for tasks, summary in connection.execute(arrays)],
         newest=connection.scalar(select(func.max(jobs.c.id))) or 0,
     )
 

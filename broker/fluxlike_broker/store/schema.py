@@ -77,6 +77,7 @@ history = Table(
     Column("result", Text, nullable=False),
     Column("userid", _Id, nullable=False),
     Column("name", Text, nullable=False),
+    Column("tasks", Integer, nullable=False),
     Column("summary", LargeBinary, nullable=False),
     # The last part of the eventlog.
     Column("log", Text, nullable=False),

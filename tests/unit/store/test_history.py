@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_pages_joined_by_their_cursor_are_the_whole(bench: Bench, writer: StoreW
 
 def test_row_of_an_ended_job_has_its_spec_and_summary(bench: Bench, writer: StoreWriter) -> None:
     [row] = bench.ask(writer, partial(history.page, wanted=Filter(), limit=1))
-    assert row == EndedRow(9, "sha1-0", None, 1, b"summary9", b"{}")
+    assert row == EndedRow(9, "sha1-0", None, 0, b"summary9", b"{}")
 
 
 def test_ended_finds_those_of_the_jobs_that_are_over(bench: Bench, writer: StoreWriter) -> None:
@@ -139,23 +140,40 @@ def test_submission_is_found_by_its_key(bench: Bench, add_job: AddJob) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "keep", "found"),
+    ("which", "found"),
     [
-        (None, None, []),
-        (102.0, None, [1, 2, 3]),
-        (None, 2, [1, 2, 3, 4, 5, 6, 7]),
-        (None, 0, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
-        (None, 50, []),
-        (101.0, 6, [1, 2, 3]),
-        (104.0, 6, [1, 2, 3, 4, 5, 6, 7]),
+        ({}, []),
+        ({"before": 102.0}, [1, 2, 3]),
+        ({"keep": 2}, [1, 2, 3, 4, 5, 6, 7]),
+        ({"keep": 0}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ({"keep": 50}, []),
+        ({"before": 101.0, "keep": 6}, [1, 2, 3]),
+        ({"before": 104.0, "keep": 6}, [1, 2, 3, 4, 5, 6, 7]),
+        ({"ids": [8, 77, 10, 2, *range(1000, 2200)]}, [2, 8]),
+        ({"ids": [8], "before": 101.0}, [1, 8]),
     ],
 )
-def test_doomed_are_the_old_and_the_many(
-    bench: Bench, writer: StoreWriter, before: float | None, keep: int | None, found: list[int]
+def test_doomed_are_the_old_the_many_and_the_named(
+    bench: Bench, writer: StoreWriter, which: dict[str, Any], found: list[int]
 ) -> None:
-    rows = bench.ask(writer, partial(history.doomed, before=before, keep=keep))
-    assert [job for job, _ in rows] == found
-    assert all(result == ["COMPLETED", "FAILED", "CANCELED"][job % 3] for job, result in rows)
+    doomed = bench.ask(writer, partial(history.doomed, **which))
+    assert doomed.ids == found
+    assert doomed.results == Counter(["COMPLETED", "FAILED", "CANCELED"][job % 3] for job in found)
+    assert doomed.arrays == []
+
+
+def test_doomed_arrays_come_with_what_is_needed_to_uncount_them(
+    bench: Bench, writer: StoreWriter, end_job: AddJob
+) -> None:
+    end_job(writer.batch, 10, tasks=5)
+    doomed = bench.ask(writer, partial(history.doomed, ids=[9, 10]))
+    assert (doomed.ids, doomed.results, doomed.arrays) == ([9, 10], {"COMPLETED": 1}, [(10, 5, b"summary10")])
+
+
+def test_nearest_job_up_to_an_id_is_found(bench: Bench, writer: StoreWriter) -> None:
+    assert bench.ask(writer, partial(history.at_or_before, job_id=7)) == (7, 0)
+    assert bench.ask(writer, partial(history.at_or_before, job_id=2**62)) == (10, 0)
+    assert bench.ask(writer, partial(history.at_or_before, job_id=0)) is None
 
 
 def test_forgotten_jobs_leave_nothing_behind(bench: Bench, add_job: AddJob, end_job: AddJob) -> None:
@@ -167,6 +185,7 @@ def test_forgotten_jobs_leave_nothing_behind(bench: Bench, add_job: AddJob, end_
         end_job(writer.batch, job)
     add_job(writer.batch, 2000, digest="sha1-2")
     assert bench.ask(writer, partial(history.forget, ids=range(1, 1300))) is None
+    assert bench.ask(writer, history.forget_unused_specs) is None
     assert bench.look("SELECT id FROM jobs ORDER BY id") == [(1300,), (2000,)]
     assert bench.look("SELECT id FROM history") == [(1300,)]
     assert bench.look("SELECT job FROM segments") == [(1300,)]

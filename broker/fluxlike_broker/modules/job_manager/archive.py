@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgpack
 
+from fluxlike.job.array import TaskTable
 from fluxlike.job.job import Job
 from fluxlike.job.summary import from_summary
 from fluxlike.sched.interface import Allocation
@@ -50,7 +52,9 @@ class Archive:
         self._board.store.query(lambda connection: history.page(connection, wanted, limit), answer)
 
     def revive(self, row: history.EndedRow) -> Job:
-        job = Job(row.id, row.digest, row.vars)
+        job = Job(row.id, row.digest, None if row.tasks else row.vars)
+        if row.tasks:
+            job.tasks = TaskTable(row.id, row.tasks, json.loads(row.vars) if row.vars else None)
         job.spec = self._specs.restore(row.digest, row.spec)
         nodes = from_summary(job, msgpack.unpackb(row.summary))
         if nodes:

@@ -7,27 +7,26 @@ import logging
 import signal
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgpack
 
 from fluxlike.clock import Clock
 from fluxlike.errors import InvalidTransition, NotFound
 from fluxlike.ids import encode_f58
-from fluxlike.idset import mask_text
 from fluxlike.job import passage
 from fluxlike.job.actions import Action, wanted
 from fluxlike.job.eventlog import line
 from fluxlike.job.job import Context, Job, apply, result
-from fluxlike.job.layout import layout
 from fluxlike.job.states import State
 from fluxlike.job.summary import summary_of
-from fluxlike.protocol.internal import EndTasks, Launch, LaunchRow, OutputDone
+from fluxlike.protocol.internal import EndTasks, Launch, OutputDone
 from fluxlike.resource.rset import RSet
 from fluxlike.resource.rtext import RTexts
 from fluxlike.sched.interface import Allocation, Scheduler
 from fluxlike_broker.modules.job_manager.alarms import Alarms
 from fluxlike_broker.modules.job_manager.census import Census
+from fluxlike_broker.modules.job_manager.launching import launch_row
 from fluxlike_broker.modules.job_manager.news import News
 from fluxlike_broker.router import Router
 
@@ -38,6 +37,10 @@ _pack = msgpack.Packer().pack
 ALLOCATIONS_PER_PASS = 256
 EXPEDITE, HIGHEST_PRIORITY = 31, 4294967295
 
+MANY_RUNNING = 16
+BREATH = 0.002
+"""Seconds between commits while that many jobs run: news of several travel together, and no core waits for it."""
+
 RECENT = 10_000
 """Ended jobs that stay in memory, so that most questions about them need not go to the store."""
 
@@ -45,25 +48,37 @@ RECENT = 10_000
 class Batch(Protocol):
     def event(self, job: int, seq: int, lines: str) -> None: ...
     def allocation(self, job: int, r: str) -> None: ...
-    def end(self, job: int, row: tuple[float, str, int, str, bytes]) -> None: ...
+    def end(self, job: int, row: tuple[float, str, int, str, int, bytes]) -> None: ...
     def put(self, key: str, value: str) -> None: ...
     def after_commit(self, callback: Callable[[], None]) -> None: ...
 
 
-class Gathered:
-    """Jobs of one batch to be handled together after its commit."""
+T = TypeVar("T")
 
-    def __init__(self, handle: Callable[[list[Job]], None]) -> None:
+
+class Gathered(Generic[T]):
+    """Things of one batch to be handled together after its commit."""
+
+    def __init__(self, handle: Callable[[list[T]], None]) -> None:
         self._handle = handle
-        self._batch: Any = None
-        self._jobs: list[Job] = []
+        self._batch: Batch | None = None
+        self._things: list[T] = []
 
-    def add(self, batch: Batch, job: Job) -> None:
+    def add(self, batch: Batch, thing: T) -> None:
         if self._batch is not batch:
-            jobs: list[Job] = []
-            self._batch, self._jobs = batch, jobs
-            batch.after_commit(lambda: self._handle(jobs))
-        self._jobs.append(job)
+            things: list[T] = []
+            self._batch, self._things = batch, things
+            batch.after_commit(lambda: self._handle(things))
+        self._things.append(thing)
+
+
+class TaskDesk(Protocol):
+    """What the board leaves to others: the tasks of array jobs."""
+
+    def allocated(self, given: list[tuple[int, Allocation]], now: float) -> None: ...
+    def report(self, key: int, what: str, when: float, context: Context | None) -> None: ...
+    def end_tasks(self, job: Job, signum: int) -> None: ...
+    def remove(self, job: Job) -> None: ...
 
 
 class Board:
@@ -85,6 +100,9 @@ class Board:
         self.queue_started = True
         self.stop_reason = ""
         self.stopping = False
+        self.arrays: TaskDesk
+        self.on_tasks_retired: list[Callable[[list[int]], None]] = []
+        """Called with keys of array tasks whose end is committed."""
         self.on_retired: list[Callable[[list[Job]], None]] = []
         """Called with jobs whose end is committed."""
         self.on_applied: list[Callable[[Job, str], None]] = []
@@ -92,6 +110,7 @@ class Board:
         self._launching = Gathered(self._launch)
         self._ended = Gathered(self._retired)
         self._flush_due = False
+        self._flushed = 0.0
         self._schedule_due = False
         self._steps: dict[Action, Callable[[Job], bool]] = {
             Action.VALIDATE: self._validate,
@@ -155,14 +174,21 @@ class Board:
         self.drive(job)
 
     def flush_soon(self) -> None:
-        if not self._flush_due:
-            self._flush_due = True
-            asyncio.get_running_loop().call_soon(self._flush)
+        if self._flush_due:
+            return
+        self._flush_due = True
+        loop = asyncio.get_running_loop()
+        due = self._flushed + BREATH
+        if len(self.census.running) < MANY_RUNNING or loop.time() >= due:
+            loop.call_soon(self._flush)
+        else:
+            loop.call_at(due, self._flush)
 
     def _flush(self) -> None:
         if self._schedule_due:  # what it allocates goes into the same commit
             self._schedule()
         self._flush_due = False
+        self._flushed = asyncio.get_running_loop().time()
         self.store.flush()
 
     def when_settled(self, callback: Callable[[], None]) -> None:
@@ -190,18 +216,21 @@ class Board:
         return True
 
     def _request_resources(self, job: Job) -> bool:
-        self.scheduler.enqueue(job.id, job.spec.request, job.priority)
+        self.scheduler.enqueue(job.id, job.spec.request, job.priority, job.tasks)
         self.schedule_soon()
         return False
 
     def _start_tasks(self, job: Job) -> bool:
-        if not job.launched:
+        if not job.launched and job.tasks is None:
             self._launching.add(self.store.batch, job)
         return False
 
     def _end_tasks(self, job: Job) -> bool:
         kind = job.exception[0] if job.exception else ""
         signum = signal.SIGALRM if kind == "timeout" else signal.SIGTERM
+        if job.tasks is not None:
+            self.arrays.end_tasks(job, int(signum))
+            return False
         self.router.request(EndTasks(rows=[(job.id, int(signum))]))
         return False
 
@@ -214,14 +243,15 @@ class Board:
 
     def _clean(self, job: Job) -> bool:
         self.post(job, "clean")
-        self._tell_applied(job, "clean")
+        self.tell_applied(job, "clean")
         return True
 
     def _retire(self, job: Job) -> bool:
         nodes = [] if job.allocation is None else job.allocation.nodes
         name = job.spec.name.replace("{cc}", job.cc or "")
         batch = self.store.batch
-        batch.end(job.id, (job.t_inactive, result(job), job.userid, name, _pack(summary_of(job, nodes))))
+        tasks = 0 if job.tasks is None else job.tasks.count
+        batch.end(job.id, (job.t_inactive, result(job), job.userid, name, tasks, _pack(summary_of(job, nodes))))
         self._ended.add(batch, job)
         return False
 
@@ -234,12 +264,17 @@ class Board:
         for callback in self.on_retired:
             callback(jobs)
         while len(self._recent) > RECENT:
-            self.jobs.pop(self._recent.popleft(), None)
+            self._drop(self._recent.popleft())
+
+    def _drop(self, job_id: int) -> None:
+        job = self.jobs.pop(job_id, None)
+        if job is not None and job.tasks is not None:
+            self.arrays.remove(job)
 
     def forget(self, ids: set[int]) -> None:
         """Purged: not even recent any more."""
         for job_id in ids:
-            self.jobs.pop(job_id, None)
+            self._drop(job_id)
         self._recent = deque(job_id for job_id in self._recent if job_id not in ids)
 
     # -- allocation and launch ------------------------------------------------------------------------------
@@ -257,8 +292,15 @@ class Board:
             return
         given = self.scheduler.allocate(ALLOCATIONS_PER_PASS)
         now = self.clock.now()
-        for job_id, allocation in given:
-            self._allocated(self.jobs[job_id], allocation, now)
+        of_tasks = []
+        for key, allocation in given:
+            job = self.jobs.get(key)
+            if job is None:
+                of_tasks.append((key, allocation))
+            else:
+                self._allocated(job, allocation, now)
+        if of_tasks:
+            self.arrays.allocated(of_tasks, now)
         if given:
             self.flush_soon()
         if len(given) == ALLOCATIONS_PER_PASS:
@@ -307,39 +349,24 @@ class Board:
 
     def _launch(self, jobs: list[Job]) -> None:
         """The alloc is durable: tell the executors. A job cancelled meanwhile was never started."""
-        rows = [self.launch_row(job, adopt=False) for job in jobs if job.state is State.RUN and not job.launched]
+        rows = [
+            launch_row(job.id, job, job.allocation, adopt=False)
+            for job in jobs
+            if job.state is State.RUN and not job.launched
+        ]
         if rows:
             self.router.request(Launch(rows=rows))
-
-    def launch_row(self, job: Job, *, adopt: bool) -> LaunchRow:
-        job.launched = True
-        masks = {rank: (cores, gpus) for rank, cores, gpus in job.allocation.nodes}
-        return LaunchRow(
-            id=job.id,
-            attempt=job.attempt,
-            digest=job.digest,
-            spec=job.spec.launch,
-            cc=job.cc,
-            nodes=[
-                (rank, first, count, mask_text(masks[rank][0]), mask_text(masks[rank][1]))
-                for rank, first, count in layout(job.allocation, job.spec.ntasks)
-                if count  # a node without a task has nothing to start
-            ],
-            ntasks=job.spec.ntasks,
-            allocated_at=job.t_run,
-            adopt=adopt,
-            started=job.started,
-            ended=job.ended,
-        )
 
     # -- news of tasks --------------------------------------------------------------------------------------
 
     def report(self, job_id: int, what: str, when: float, context: Context | None) -> None:
         """What an executor said. News that a job is past caring for is dropped: its end is recorded already."""
         job = self.jobs.get(job_id)
-        if job is None or job.state is State.INACTIVE:
+        if job is None:
+            self.arrays.report(job_id, what, when, context)
+        elif job.state is State.INACTIVE:
             return
-        if what == "finish" and passage.can_end(job):
+        elif what == "finish" and passage.can_end(job):
             assert context is not None
             self._end(job, when, context["status"])
         elif what == "start" and passage.can_start(job):
@@ -354,7 +381,7 @@ class Board:
             log.warning("ignored: %s", error)
             return
         if what == "start":
-            self._tell_applied(job, "start")
+            self.tell_applied(job, "start")
         self.drive(job)
 
     def _started(self, job: Job, when: float) -> None:
@@ -362,7 +389,7 @@ class Board:
         passage.start(job)
         self.record(job, seq, f'[{when!r},"start",null]')
         self.flush_soon()
-        self._tell_applied(job, "start")
+        self.tell_applied(job, "start")
 
     def _end(self, job: Job, when: float, status: int) -> None:
         seq = job.seq
@@ -372,10 +399,10 @@ class Board:
         self.flush_soon()
         self.scheduler.release(job.id)
         self.schedule_soon()
-        self._tell_applied(job, "clean")
+        self.tell_applied(job, "clean")
         self._retire(job)
 
-    def _tell_applied(self, job: Job, name: str) -> None:
+    def tell_applied(self, job: Job, name: str) -> None:
         for callback in self.on_applied:
             callback(job, name)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from fluxlike.errors import FluxlikeError, InvalidRequest, NotFound, StoreUnavailable
 from fluxlike.hostlist import Hostlist
-from fluxlike.ids import encode_f58
+from fluxlike.ids import encode_f58, tick_of
 from fluxlike.idset import Idset
+from fluxlike.job.array import DONE
 from fluxlike.job.eventlog import parse
 from fluxlike.job.job import CANCELED_BEFORE_START, Job, result, returncode
 from fluxlike.job.states import MASKS, PENDING, RESULTS, RUNNING, State
@@ -18,6 +19,7 @@ from fluxlike.protocol.internal import JobAlive, JobAliveReply
 from fluxlike.protocol.jobs import JobInfo, JobInfoReply, JobList, JobListed, JobStats, JobStatsReply
 from fluxlike_broker.call import Call
 from fluxlike_broker.modules.job_manager.archive import Archive
+from fluxlike_broker.modules.job_manager.arrays import Arrays
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.service import request
 from fluxlike_broker.store import history
@@ -29,9 +31,10 @@ LARGEST_PAGE = 10_000
 
 
 class Listing:
-    def __init__(self, board: Board, archive: Archive) -> None:
+    def __init__(self, board: Board, archive: Archive, arrays: Arrays) -> None:
         self._board = board
         self._archive = archive
+        self._arrays = arrays
         self._places: dict[tuple[int, ...], tuple[str, str]] = {}
         self._hosts_known = 0
 
@@ -110,16 +113,36 @@ class Listing:
 
     @request(JobAlive)
     def alive(self, body: JobAlive, call: Call) -> None:
+        task = self._arrays.find(body.id)
+        if task is not None:
+            tasks = task[0].tasks
+            assert tasks is not None
+            call.respond(JobAliveReply(active=tasks.states[task[1]] < DONE and not task[0].retired))
+            return
+
         # Inactive but not yet retired still counts as alive: its last news is on the way.
         def found(jobs: dict[int, Job] | Exception) -> None:
             if isinstance(jobs, Exception):
                 call.fail(store_error(jobs))
-            elif body.id not in jobs:
-                call.fail(NotFound(f"there is no job {encode_f58(body.id)}"))
-            else:
+            elif body.id in jobs:
                 call.respond(JobAliveReply(active=not jobs[body.id].retired))
+            else:
+                self._perhaps_a_task(body.id, call)
 
         self._archive.find([body.id], found)
+
+    def _perhaps_a_task(self, key: int, call: Call) -> None:
+        """Of an array that ended long ago."""
+
+        def answer(found: Any) -> None:
+            if isinstance(found, Exception):
+                call.fail(store_error(found))
+            elif found is not None and 0 < tick_of(key) - tick_of(found[0]) <= found[1]:
+                call.respond(JobAliveReply(active=False))
+            else:
+                call.fail(NotFound(f"there is no job {encode_f58(key)}"))
+
+        self._board.store.query(lambda connection: history.at_or_before(connection, key), answer)
 
     @request(JobStats)
     def stats(self, body: JobStats, call: Call) -> JobStatsReply:
@@ -164,6 +187,8 @@ class Listing:
             "annotations": job.annotations or {},
             "reason": self._reason(job),
             "attempt": job.attempt,
+            "array": 0 if job.tasks is None else job.tasks.count,
+            "tasks": {} if job.tasks is None else job.tasks.tally(),
         }
 
     def _place(self, nodes: tuple[tuple[int, int, int], ...]) -> tuple[str, str]:

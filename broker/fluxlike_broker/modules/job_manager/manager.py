@@ -10,12 +10,15 @@ from fluxlike.sched.interface import Scheduler
 from fluxlike_broker.call import Call
 from fluxlike_broker.modules.job_manager.alarms import Alarms
 from fluxlike_broker.modules.job_manager.archive import Archive
+from fluxlike_broker.modules.job_manager.arrays import Arrays
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.modules.job_manager.control import Control
 from fluxlike_broker.modules.job_manager.listing import Listing
+from fluxlike_broker.modules.job_manager.purge import Purge
 from fluxlike_broker.modules.job_manager.restart import Restart
 from fluxlike_broker.modules.job_manager.specs import Specs
 from fluxlike_broker.modules.job_manager.submit import Submission
+from fluxlike_broker.modules.job_manager.tasks import TaskListing
 from fluxlike_broker.modules.job_manager.waiting import Waiting
 from fluxlike_broker.modules.job_manager.watching import Watching
 from fluxlike_broker.router import Router
@@ -24,19 +27,33 @@ from fluxlike_broker.store.load import Loaded
 
 
 class JobManager:
-    def __init__(self, router: Router, clock: Clock, store: Any, scheduler: Scheduler) -> None:
+    def __init__(
+        self,
+        router: Router,
+        clock: Clock,
+        store: Any,
+        scheduler: Scheduler,
+        *,
+        age_limit: float = float("inf"),
+        num_limit: int = -1,
+    ) -> None:
         self._alarms = Alarms(clock)
         self._board = Board(router, clock, store, scheduler, self._alarms)
         specs = Specs()
         archive = Archive(self._board, specs)
         waiting = Waiting(self._board, archive)
-        listing = Listing(self._board, archive)
         self._submission = Submission(self._board, specs, waiting)
-        self._restart = Restart(self._board, specs, waiting)
+        arrays = Arrays(self._board, self._submission)
+        listing = Listing(self._board, archive, arrays)
+        self._purge = Purge(self._board, age_limit, num_limit)
+        self._restart = Restart(self._board, specs, waiting, arrays)
         for service in (
             self,
             self._submission,
-            Control(self._board),
+            arrays,
+            TaskListing(self._board, archive),
+            self._purge,
+            Control(self._board, arrays),
             listing,
             Watching(self._board, archive, listing),
         ):
@@ -69,4 +86,5 @@ class JobManager:
         self._board.schedule_soon()
 
     def close(self) -> None:
+        self._purge.close()
         self._alarms.close()

@@ -137,11 +137,10 @@ class Submission:
     def _take(self, order: Order, specs: list[Spec]) -> None:
         try:
             self.check_open()
-            taken = self._fluid.next_many(order.count + order.reserve)
+            order.ids = self._fluid.next_many(order.count, order.reserve)
         except FluxlikeError as error:
             self._refuse(order, error)
             return
-        order.ids = taken[: order.count]
         batch = self._board.store.batch
         for spec in specs:
             batch.spec(spec.digest, spec.body)
@@ -178,6 +177,8 @@ class Submission:
                 self._board.scheduler.dequeue(job_id)
                 self._board.scheduler.release(job_id)
                 self._board.census.gone(job)
+                if job.tasks is not None:
+                    self._board.arrays.remove(job)
                 job.state = State.INACTIVE
 
     def _create(self, ids: list[int], rows: list[Any], specs: list[Spec], context: dict[str, Any]) -> None:
@@ -192,7 +193,9 @@ class Submission:
             job.spec = spec
             batch.job((job_id, spec.digest, userid, urgency, flags, cc, now, 0))
             if spec.jobspec.dependencies or len(row) > 2:
-                self._create_waiting(job, context, now, row[2] if len(row) > 2 else (), ids)
+                links = row[2] if len(row) > 2 else ()
+                among_us = [{"scheme": scheme, "value": encode_f58(ids[index])} for scheme, index in links]
+                self.create_one(job, context, now, among_us)
                 continue
             admission.admit(job)
             census.moved(job, None)
@@ -201,14 +204,12 @@ class Submission:
         board.schedule_soon()
         board.flush_soon()
 
-    def _create_waiting(
-        self, job: Job, context: dict[str, Any], now: float, by_index: Iterable[Any], ids: list[int]
-    ) -> None:
+    def create_one(self, job: Job, context: dict[str, Any], now: float, links: Iterable[dict[str, str]] = ()) -> None:
+        """Event by event. `links`: dependencies beside those of the jobspec."""
         board = self._board
         board.post(job, "submit", context, now)
         board.post(job, "validate", None, now)
-        among_us = [{"scheme": scheme, "value": encode_f58(ids[index])} for scheme, index in by_index]
-        self._waiting.add(job, [*job.spec.jobspec.dependencies, *among_us])
+        self._waiting.add(job, [*job.spec.jobspec.dependencies, *links])
         if job.state is State.DEPEND:
             board.drive(job)
 
