@@ -79,7 +79,7 @@ def belong(statedir: str | None, url: str) -> None:
     if url and os.path.exists(os.path.join(statedir, JOBS_FILE)):
         raise ConfigError(f"{statedir} has jobs of its own, in {JOBS_FILE}: start it without --store, or take another")
     if known and known != wanted:
-        text = f"the jobs of {statedir} are in {known}: start it with --store {known}"
+        text = f"the jobs of {statedir} are in {known}: start it with --store '{known}'"
         raise ConfigError(f"{text}; if they have moved, remove {note}")
     if url and not known:
         with open(note, "w", encoding="utf-8") as file:

@@ -36,7 +36,7 @@ def test_start_with_another_store_is_told_which_one_it_was(tmp_path: Path, other
     belong(str(tmp_path), URL)
     with pytest.raises(ConfigError) as caught:
         belong(str(tmp_path), other)
-    assert f"start it with --store {SHOWN}" in str(caught.value)
+    assert f"start it with --store '{SHOWN}'" in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
