@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from fluxlike.clock import Clock
@@ -34,8 +35,8 @@ class JobManager:
         store: Any,
         scheduler: Scheduler,
         *,
-        age_limit: float = float("inf"),
-        num_limit: int = -1,
+        age_limit: float = inf,
+        num_limit: int | None = None,
     ) -> None:
         self._alarms = Alarms(clock)
         self._board = Board(router, clock, store, scheduler, self._alarms)
