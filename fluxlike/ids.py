@@ -63,6 +63,24 @@ class FluidGenerator:
         return first
 
 
+def tick_of(job_id: int) -> int:
+    """Timestamp and sequence as one number: ids that were taken together count up by one."""
+    return job_id >> 24 << 10 | job_id & 1023
+
+
+def following(first: int, count: int) -> list[int]:
+    """The ids that `next_many` gave when the first of them was this one."""
+    generator = first & MAX_GENERATOR << 10
+    tick = tick_of(first)
+    return [at >> 10 << 24 | generator | at & 1023 for at in range(tick, tick + count)]
+
+
+def nth_after(first: int, distance: int) -> int:
+    """The id so many steps after this one, of those that were taken together."""
+    at = tick_of(first) + distance
+    return at >> 10 << 24 | first & MAX_GENERATOR << 10 | at & 1023
+
+
 def timestamp(job_id: int) -> int:
     """Milliseconds after EPOCH at which the id was made."""
     return job_id >> 24

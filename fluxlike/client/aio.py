@@ -5,16 +5,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import aclosing, suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from fluxlike.client import requests
+from fluxlike.client import requests, submission
 from fluxlike.client.aio_connection import Connection
 from fluxlike.client.core import is_end, read_body, read_reply
-from fluxlike.client.requests import EventPoll, OutputPoll
-from fluxlike.client.results import Event, JobRecord, OutputChunk
+from fluxlike.client.requests import EventPoll, JobPages, OutputPoll, TaskPages
+from fluxlike.client.results import Event, JobRecord, JournalEvent, OutputChunk, TaskRecord
 from fluxlike.client.uri import resolve
 from fluxlike.errors import Disconnected, FluxlikeError, TimedOut
 from fluxlike.jobspec.model import Jobspec
@@ -23,14 +23,21 @@ from fluxlike.protocol.jobs import (
     JobEventsReply,
     JobInfoReply,
     JobListed,
+    JobPurged,
     JobsTouched,
+    JobTasksListed,
+    JobUpdated,
     JobUrgencySet,
+    JournalRows,
     OutputReadReply,
     Submit,
     Submitted,
 )
 from fluxlike.protocol.message import ANY, Message
 from fluxlike.protocol.payload import Payload
+
+if TYPE_CHECKING:
+    from fluxlike.client.submission import Dependencies
 
 P = TypeVar("P", bound=Payload)
 
@@ -145,15 +152,26 @@ class AsyncClient:
 
     # -- jobs -----------------------------------------------------------------------------------------------
 
-    async def submit(self, jobspec: dict[str, Any] | Jobspec, *, urgency: int = 16, flags: Iterable[str] = ()) -> int:
-        """The id of the new job, once it is stored."""
-        return requests.only_id(await self.call(requests.submit(jobspec, urgency, flags), Submitted))
+    async def submit(
+        self, jobspec: dict[str, Any] | Jobspec, *, urgency: int = 16, flags: Iterable[str] = (), key: str = ""
+    ) -> int:
+        """The id of the new job, once it is stored. With a `key` that was used before, the id of then."""
+        return submission.only_id(await self.call(submission.submit(jobspec, urgency, flags, key), Submitted))
 
     async def submit_many(
-        self, jobspecs: Iterable[dict[str, Any] | Jobspec], *, urgency: int = 16, flags: Iterable[str] = ()
+        self,
+        jobspecs: Iterable[dict[str, Any] | Jobspec],
+        *,
+        urgency: int = 16,
+        flags: Iterable[str] = (),
+        key: str = "",
+        dependencies: Dependencies | None = None,
     ) -> list[int]:
-        """As `submit_batches`, all ids at the end; an error carries a note of what was accepted before it."""
-        return await self._collect(requests.submit_batches(jobspecs, urgency, flags))
+        """As `submit_batches`, all ids at the end; an error carries a note of what was accepted before it.
+
+        `dependencies` by index: {2: [("afterok", 0), ("afterok", 1)]} lets the third job wait for the first two. The
+        jobs then travel in one message; InvalidRequest if that would be too large."""
+        return await self._collect(submission.submit_batches(jobspecs, urgency, flags, key, dependencies))
 
     async def submit_template(
         self,
@@ -162,38 +180,122 @@ class AsyncClient:
         *,
         urgency: int = 16,
         flags: Iterable[str] = (),
+        key: str = "",
     ) -> list[int]:
         """One job for each value, which replaces `{cc}` in command, environment and names of output files."""
-        return await self._collect(requests.template_batches(jobspec, cc_values, urgency, flags))
+        return await self._collect(submission.template_batches(jobspec, cc_values, urgency, flags, key))
+
+    async def submit_array(
+        self,
+        jobspec: dict[str, Any] | Jobspec,
+        count: int | None = None,
+        *,
+        values: Iterable[str] | None = None,
+        max_running: int = 0,
+        max_fails: int = -1,
+        urgency: int = 16,
+        flags: Iterable[str] = (),
+        key: str = "",
+    ) -> int:
+        """One job with many tasks, each with its own allocation, state, exit code and output; see `tasks`.
+
+        `{cc}` is a task's value, or its index. `max_running` tasks hold resources at once (0: no limit); more failed
+        tasks than `max_fails` cancel the rest (-1: no limit)."""
+        request = submission.array(jobspec, count, values, max_running, max_fails, urgency, flags, key)
+        return submission.only_id(await self.call(request, Submitted))
 
     async def submit_batches(
-        self, jobspecs: Iterable[dict[str, Any] | Jobspec], *, urgency: int = 16, flags: Iterable[str] = ()
+        self,
+        jobspecs: Iterable[dict[str, Any] | Jobspec],
+        *,
+        urgency: int = 16,
+        flags: Iterable[str] = (),
+        key: str = "",
     ) -> AsyncIterator[list[int]]:
-        """Submit any number of jobs, a thousand to a message; ids in order, each batch once it is stored.
+        """Submit any number of jobs, some thousand to a message; ids in order, each batch once it is stored.
 
-        Of a message all jobs are accepted or none."""
-        for batch in requests.submit_batches(jobspecs, urgency, flags):
-            yield (await self.call(batch, Submitted)).ids
+        A few messages are on their way at a time. Of a message all jobs are accepted or none. `key` makes it safe to
+        say all of this again after a lost connection: same key and jobs give the same ids, and nothing runs twice."""
+        async with aclosing(self.submit_messages(submission.submit_batches(jobspecs, urgency, flags, key))) as batches:
+            async for ids in batches:
+                yield ids
 
-    async def _collect(self, batches: Iterable[Submit]) -> list[int]:
+    async def submit_messages(self, messages: Iterable[Submit]) -> AsyncGenerator[list[int], None]:
+        """As `submit_batches`, for messages made elsewhere."""
+        wire = self._wire()
+        waiting: list[int] = []
+        try:
+            for message in messages:
+                waiting.append(wire.send(message))
+                if len(waiting) >= submission.WINDOW:
+                    yield (await self._submit_answer(wire, waiting.pop(0))).ids
+            while waiting:
+                yield (await self._submit_answer(wire, waiting.pop(0))).ids
+        except FluxlikeError as error:
+            accepted = await self._still_accepted(wire, waiting)
+            submission.note_accepted(error, accepted, submission.ON_THEIR_WAY)
+            raise
+        finally:
+            for tag in waiting:
+                wire.drop(tag)
+
+    async def _submit_answer(self, wire: Connection, tag: int) -> Submitted:
+        try:
+            return read_reply(await self._next(wire, tag, Submit.topic, None), Submitted)
+        finally:
+            wire.drop(tag)
+
+    async def _still_accepted(self, wire: Connection, tags: list[int]) -> list[int]:
+        """Of the messages that were on their way when another was refused."""
+        ids: list[int] = []
+        while tags:
+            try:
+                ids += (await self._submit_answer(wire, tags.pop(0))).ids
+            except FluxlikeError:
+                continue
+        return ids
+
+    async def _collect(self, messages: Iterator[Submit]) -> list[int]:
         ids: list[int] = []
         try:
-            for batch in batches:
-                ids += (await self.call(batch, Submitted)).ids
+            async for batch in self.submit_messages(messages):
+                ids += batch
         except FluxlikeError as error:
-            requests.note_accepted(error, ids)
+            submission.note_accepted(error, ids, submission.BEFORE)
             raise
         return ids
 
     async def jobs(
-        self, states: Iterable[str] = (), ids: Iterable[int] = (), name: str = "", limit: int = 1000
+        self,
+        states: Iterable[str] = (),
+        ids: Iterable[int] = (),
+        name: str = "",
+        limit: int = 1000,
+        *,
+        since: float = 0.0,
     ) -> list[JobRecord]:
-        """Jobs in any of these states (or with these results), newest first in each; a limit of 0 is none."""
-        return requests.records(await self.call(requests.listing(states, ids, name, limit), JobListed))
+        """Jobs in any of these states (or with these results), newest first in each; a limit of 0 is none.
+
+        `since`: of the inactive jobs, those that ended at this time (seconds since 1970) or later."""
+        pages = JobPages(states, ids, name, limit, since)
+        found: list[JobRecord] = []
+        while not pages.done:
+            found += pages.accept(await self.call(pages.request(), JobListed))
+        return found
+
+    async def tasks(
+        self, id: int, states: Iterable[str] = (), *, first: int = 0, limit: int = 1000
+    ) -> list[TaskRecord]:
+        """Tasks of an array job in any of these states, by index from `first` on; a limit of 0 is none."""
+        pages = TaskPages(id, states, first, limit)
+        found: list[TaskRecord] = []
+        while not pages.done:
+            found += pages.accept(await self.call(pages.request(), JobTasksListed))
+        return found
 
     async def job(self, id: int) -> JobRecord:
         """Raises NotFound."""
-        return requests.only_record(await self.call(requests.listing((), (id,), "", 1), JobListed), id)
+        return requests.only_record(await self.call(requests.by_id(id), JobListed), id)
 
     async def info(self, id: int, *keys: str) -> dict[str, Any]:
         """What is stored about a job, by key: eventlog, jobspec, R. None named: all that there is."""
@@ -250,10 +352,34 @@ class AsyncClient:
         """Set it, 0 (hold) to 31 (expedite); returns the old one."""
         return (await self.call(requests.urgency(id, urgency), JobUrgencySet)).old
 
+    async def update(self, id: int, **updates: Any) -> dict[str, Any]:
+        """Change an active job: `duration` (seconds, or "+N" and "-N" for more and less) or `name`. What holds now."""
+        return (await self.call(requests.update(id, updates), JobUpdated)).updates
+
+    async def purge(
+        self, ids: Iterable[int] = (), *, age: float | None = None, num: int | None = None, dry_run: bool = False
+    ) -> int:
+        """Forget inactive jobs for good: these, or those that ended more than `age` seconds ago, or all but the
+        newest `num`; with both limits, what either says. Gives how many; with `dry_run`, how many it would be."""
+        return (await self.call(requests.purge(ids, age, num, dry_run), JobPurged)).count
+
+    def journal(self, names: Iterable[str] = ()) -> AsyncGenerator[JournalEvent, None]:
+        """Events of every job from now on, each batch once it is stored; only these `names`, if any are given.
+
+        It has no end: close it. Asked for at once, so that no event of what is submitted next is missed."""
+        return _in_turn(self.stream(requests.journal(names), JournalRows))
+
     async def stdin(self, id: int, data: bytes = b"", *, tasks: Iterable[int] = (), eof: bool = False) -> None:
         """Write to the standard input of these tasks, none named: all. Returns when the job has taken it."""
         for request in requests.stdin(id, data, tasks, eof):
             await self.call(request, Payload)
+
+
+async def _in_turn(replies: AsyncGenerator[JournalRows, None]) -> AsyncGenerator[JournalEvent, None]:
+    async with aclosing(replies):
+        async for reply in replies:
+            for event in requests.journal_events(reply):
+                yield event
 
 
 def _deadline(timeout: float | None) -> float | None:

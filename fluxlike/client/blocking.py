@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from time import monotonic
 
-from fluxlike.client import requests
+from fluxlike.client import requests, submission
 from fluxlike.client.core import ClientCore, is_end, read_body, read_reply
-from fluxlike.client.requests import EventPoll, OutputPoll
+from fluxlike.client.requests import EventPoll, JobPages, OutputPoll, TaskPages
 from fluxlike.client.unix import connect
 from fluxlike.client.uri import resolve
 from fluxlike.errors import Disconnected, FluxlikeError, TimedOut
@@ -15,8 +15,12 @@ from fluxlike.protocol.jobs import (
     JobEventsReply,
     JobInfoReply,
     JobListed,
+    JobPurged,
     JobsTouched,
+    JobTasksListed,
+    JobUpdated,
     JobUrgencySet,
+    JournalRows,
     OutputReadReply,
     Submit,
     Submitted,
@@ -30,7 +34,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
-    from fluxlike.client.results import Event, JobRecord, OutputChunk
+    from fluxlike.client.results import Event, JobRecord, JournalEvent, OutputChunk, TaskRecord
+    from fluxlike.client.submission import Dependencies
     from fluxlike.jobspec.model import Jobspec
     from fluxlike.protocol.message import Message
 
@@ -125,12 +130,22 @@ class Client:
 
     def _ask(self, payload: Payload | str, body: object, rank: int, timeout: float | None) -> Message:
         deadline = _deadline(timeout)
+        return self._take(self._open(payload, body, rank, deadline), deadline)
+
+    def _open(self, payload: Payload | str, body: object, rank: int, deadline: float | None) -> int:
+        """Send a request that has one answer, which `_take` gives."""
         tag = self._send(payload, body, rank, False, deadline)
         self._boxes[tag] = []
+        return tag
+
+    def _take(self, tag: int, deadline: float | None) -> Message:
         try:
             return self._next(tag, deadline)
         finally:
             self._drop(tag)
+
+    def _answer(self, tag: int, reply: type[P]) -> P:
+        return read_reply(self._take(tag, None), reply)
 
     # -- the socket -----------------------------------------------------------------------------------------
 
@@ -206,15 +221,26 @@ class Client:
 
     # -- jobs -----------------------------------------------------------------------------------------------
 
-    def submit(self, jobspec: dict[str, Any] | Jobspec, *, urgency: int = 16, flags: Iterable[str] = ()) -> int:
-        """The id of the new job, once it is stored."""
-        return requests.only_id(self.call(requests.submit(jobspec, urgency, flags), Submitted))
+    def submit(
+        self, jobspec: dict[str, Any] | Jobspec, *, urgency: int = 16, flags: Iterable[str] = (), key: str = ""
+    ) -> int:
+        """The id of the new job, once it is stored. With a `key` that was used before, the id of then."""
+        return submission.only_id(self.call(submission.submit(jobspec, urgency, flags, key), Submitted))
 
     def submit_many(
-        self, jobspecs: Iterable[dict[str, Any] | Jobspec], *, urgency: int = 16, flags: Iterable[str] = ()
+        self,
+        jobspecs: Iterable[dict[str, Any] | Jobspec],
+        *,
+        urgency: int = 16,
+        flags: Iterable[str] = (),
+        key: str = "",
+        dependencies: Dependencies | None = None,
     ) -> list[int]:
-        """As `submit_batches`, all ids at the end; an error carries a note of what was accepted before it."""
-        return self._collect(requests.submit_batches(jobspecs, urgency, flags))
+        """As `submit_batches`, all ids at the end; an error carries a note of what was accepted before it.
+
+        `dependencies` by index: {2: [("afterok", 0), ("afterok", 1)]} lets the third job wait for the first two. The
+        jobs then travel in one message; InvalidRequest if that would be too large."""
+        return self._collect(submission.submit_batches(jobspecs, urgency, flags, key, dependencies))
 
     def submit_template(
         self,
@@ -223,38 +249,110 @@ class Client:
         *,
         urgency: int = 16,
         flags: Iterable[str] = (),
+        key: str = "",
     ) -> list[int]:
         """One job for each value, which replaces `{cc}` in command, environment and names of output files."""
-        return self._collect(requests.template_batches(jobspec, cc_values, urgency, flags))
+        return self._collect(submission.template_batches(jobspec, cc_values, urgency, flags, key))
+
+    def submit_array(
+        self,
+        jobspec: dict[str, Any] | Jobspec,
+        count: int | None = None,
+        *,
+        values: Iterable[str] | None = None,
+        max_running: int = 0,
+        max_fails: int = -1,
+        urgency: int = 16,
+        flags: Iterable[str] = (),
+        key: str = "",
+    ) -> int:
+        """One job with many tasks, each with its own allocation, state, exit code and output; see `tasks`.
+
+        `{cc}` is a task's value, or its index. `max_running` tasks hold resources at once (0: no limit); more failed
+        tasks than `max_fails` cancel the rest (-1: no limit)."""
+        request = submission.array(jobspec, count, values, max_running, max_fails, urgency, flags, key)
+        return submission.only_id(self.call(request, Submitted))
 
     def submit_batches(
-        self, jobspecs: Iterable[dict[str, Any] | Jobspec], *, urgency: int = 16, flags: Iterable[str] = ()
+        self,
+        jobspecs: Iterable[dict[str, Any] | Jobspec],
+        *,
+        urgency: int = 16,
+        flags: Iterable[str] = (),
+        key: str = "",
     ) -> Iterator[list[int]]:
-        """Submit any number of jobs, a thousand to a message; ids in order, each batch once it is stored.
+        """Submit any number of jobs, some thousand to a message; ids in order, each batch once it is stored.
 
-        Of a message all jobs are accepted or none."""
-        for batch in requests.submit_batches(jobspecs, urgency, flags):
-            yield self.call(batch, Submitted).ids
+        A few messages are on their way at a time. Of a message all jobs are accepted or none. `key` makes it safe to
+        say all of this again after a lost connection: same key and jobs give the same ids, and nothing runs twice."""
+        yield from self.submit_messages(submission.submit_batches(jobspecs, urgency, flags, key))
 
-    def _collect(self, batches: Iterable[Submit]) -> list[int]:
+    def submit_messages(self, messages: Iterable[Submit]) -> Generator[list[int], None, None]:
+        """As `submit_batches`, for messages made elsewhere."""
+        waiting: list[int] = []
+        try:
+            for message in messages:
+                waiting.append(self._open(message, None, ANY, None))
+                if len(waiting) >= submission.WINDOW:
+                    yield self._answer(waiting.pop(0), Submitted).ids
+            while waiting:
+                yield self._answer(waiting.pop(0), Submitted).ids
+        except FluxlikeError as error:
+            submission.note_accepted(error, self._still_accepted(waiting), submission.ON_THEIR_WAY)
+            raise
+        finally:
+            for tag in waiting:
+                self._drop(tag)
+
+    def _still_accepted(self, tags: list[int]) -> list[int]:
+        """Of the messages that were on their way when another was refused."""
+        ids: list[int] = []
+        while tags:
+            try:
+                ids += self._answer(tags.pop(0), Submitted).ids
+            except FluxlikeError:
+                continue
+        return ids
+
+    def _collect(self, messages: Iterator[Submit]) -> list[int]:
         ids: list[int] = []
         try:
-            for batch in batches:
-                ids += self.call(batch, Submitted).ids
+            for batch in self.submit_messages(messages):
+                ids += batch
         except FluxlikeError as error:
-            requests.note_accepted(error, ids)
+            submission.note_accepted(error, ids, submission.BEFORE)
             raise
         return ids
 
     def jobs(
-        self, states: Iterable[str] = (), ids: Iterable[int] = (), name: str = "", limit: int = 1000
+        self,
+        states: Iterable[str] = (),
+        ids: Iterable[int] = (),
+        name: str = "",
+        limit: int = 1000,
+        *,
+        since: float = 0.0,
     ) -> list[JobRecord]:
-        """Jobs in any of these states (or with these results), newest first in each; a limit of 0 is none."""
-        return requests.records(self.call(requests.listing(states, ids, name, limit), JobListed))
+        """Jobs in any of these states (or with these results), newest first in each; a limit of 0 is none.
+
+        `since`: of the inactive jobs, those that ended at this time (seconds since 1970) or later."""
+        pages = JobPages(states, ids, name, limit, since)
+        found: list[JobRecord] = []
+        while not pages.done:
+            found += pages.accept(self.call(pages.request(), JobListed))
+        return found
+
+    def tasks(self, id: int, states: Iterable[str] = (), *, first: int = 0, limit: int = 1000) -> list[TaskRecord]:
+        """Tasks of an array job in any of these states, by index from `first` on; a limit of 0 is none."""
+        pages = TaskPages(id, states, first, limit)
+        found: list[TaskRecord] = []
+        while not pages.done:
+            found += pages.accept(self.call(pages.request(), JobTasksListed))
+        return found
 
     def job(self, id: int) -> JobRecord:
         """Raises NotFound."""
-        return requests.only_record(self.call(requests.listing((), (id,), "", 1), JobListed), id)
+        return requests.only_record(self.call(requests.by_id(id), JobListed), id)
 
     def info(self, id: int, *keys: str) -> dict[str, Any]:
         """What is stored about a job, by key: eventlog, jobspec, R. None named: all that there is."""
@@ -308,10 +406,35 @@ class Client:
         """Set it, 0 (hold) to 31 (expedite); returns the old one."""
         return self.call(requests.urgency(id, urgency), JobUrgencySet).old
 
+    def update(self, id: int, **updates: Any) -> dict[str, Any]:
+        """Change an active job: `duration` (seconds, or "+N" and "-N" for more and less) or `name`. What holds now."""
+        return self.call(requests.update(id, updates), JobUpdated).updates
+
+    def purge(
+        self, ids: Iterable[int] = (), *, age: float | None = None, num: int | None = None, dry_run: bool = False
+    ) -> int:
+        """Forget inactive jobs for good: these, or those that ended more than `age` seconds ago, or all but the
+        newest `num`; with both limits, what either says. Gives how many; with `dry_run`, how many it would be."""
+        return self.call(requests.purge(ids, age, num, dry_run), JobPurged).count
+
+    def journal(self, names: Iterable[str] = ()) -> Generator[JournalEvent, None, None]:
+        """Events of every job from now on, each batch once it is stored; only these `names`, if any are given.
+
+        It has no end: close it. Asked for at once, so that no event of what is submitted next is missed."""
+        return _in_turn(self.stream(requests.journal(names), JournalRows))
+
     def stdin(self, id: int, data: bytes = b"", *, tasks: Iterable[int] = (), eof: bool = False) -> None:
         """Write to the standard input of these tasks, none named: all. Returns when the job has taken it."""
         for request in requests.stdin(id, data, tasks, eof):
             self.call(request, Payload)
+
+
+def _in_turn(replies: Generator[JournalRows, None, None]) -> Generator[JournalEvent, None, None]:
+    try:
+        for reply in replies:
+            yield from requests.journal_events(reply)
+    finally:
+        replies.close()
 
 
 def _deadline(timeout: float | None) -> float | None:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from fluxlike.client.core import pack
-from fluxlike.client.results import Event, JobRecord, OutputChunk
-from fluxlike.errors import FluxlikeError, NotFound, ProtocolError, from_wire
+from fluxlike.client.results import Event, JobRecord, JournalEvent, OutputChunk, TaskRecord
+from fluxlike.errors import InvalidRequest, NotFound, ProtocolError, from_wire
 from fluxlike.protocol.jobs import (
     JobEnds,
     JobEvents,
     JobEventsReply,
     JobInfo,
+    JobJournal,
     JobKill,
     JobList,
     JobListed,
+    JobPurge,
     JobRaise,
     JobStdin,
     JobsTouched,
+    JobTasks,
+    JobTasksListed,
+    JobUpdate,
     JobUrgency,
     JobWait,
+    JournalRows,
     OutputRead,
     OutputReadReply,
-    Submit,
-    Submitted,
 )
 
 TYPE_CHECKING = False
@@ -29,82 +32,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from fluxlike.jobspec.model import Jobspec
-
-BATCH_JOBS = 1000
-"""Jobs in one submit message: enough to share a commit, few enough to keep no other client waiting."""
-
-BATCH_BYTES = 4 * 1024 * 1024
-"""Bytes of jobspecs in one submit message; one jobspec may be larger."""
-
 STDIN_BYTES = 256 * 1024
 """Bytes of standard input in one message. Each is answered before the next, which is its flow control."""
+
+TASKS_PAGE = 10_000
+"""Tasks of an array in one answer: an instance has others to answer as well."""
 
 INFO_KEYS = ("eventlog", "jobspec", "R")
 
 
-def submit(jobspec: dict[str, Any] | Jobspec, urgency: int, flags: Iterable[str]) -> Submit:
-    return Submit(specs=[_plain(jobspec)], jobs=[[0, None]], urgency=urgency, flags=list(flags))
-
-
-def submit_batches(
-    jobspecs: Iterable[dict[str, Any] | Jobspec], urgency: int, flags: Iterable[str]
-) -> Iterator[Submit]:
-    """Messages of bounded size, in order. Equal jobspecs within a message travel once."""
-    return instance_batches(((jobspec, None) for jobspec in jobspecs), urgency, flags)
-
-
-def template_batches(
-    jobspec: dict[str, Any] | Jobspec, cc_values: Iterable[str], urgency: int, flags: Iterable[str]
-) -> Iterator[Submit]:
-    """One jobspec, one job for each value of `{cc}`."""
-    return instance_batches(((jobspec, value) for value in cc_values), urgency, flags)
-
-
-def instance_batches(
-    instances: Iterable[tuple[dict[str, Any] | Jobspec, str | None]], urgency: int, flags: Iterable[str]
-) -> Iterator[Submit]:
-    """As `submit_batches`, each jobspec with a value for `{cc}` or None."""
-    flags = list(flags)
-    specs: list[dict[str, Any]] = []
-    rows: list[Any] = []
-    known: dict[bytes, int] = {}
-    size = 0
-    last, key = None, b""
-    for jobspec, value in instances:
-        if jobspec is not last:  # the same again needs no second look
-            last, spec = jobspec, _plain(jobspec)
-            key = pack(Submit.topic, spec)
-        if rows and (len(rows) >= BATCH_JOBS or (key not in known and size + len(key) > BATCH_BYTES)):
-            yield Submit(specs=specs, jobs=rows, urgency=urgency, flags=flags)
-            specs, rows, known, size = [], [], {}, 0
-        if key not in known:
-            known[key] = len(specs)
-            specs.append(spec)
-            size += len(key)
-        rows.append([known[key], value])
-    if rows:
-        yield Submit(specs=specs, jobs=rows, urgency=urgency, flags=flags)
-
-
-def _plain(jobspec: dict[str, Any] | Jobspec) -> dict[str, Any]:
-    return jobspec if isinstance(jobspec, dict) else jobspec.to_json()
-
-
-def only_id(reply: Submitted) -> int:
-    if len(reply.ids) != 1:
-        raise ProtocolError(f"one job was submitted and {len(reply.ids)} ids came back")
-    return reply.ids[0]
-
-
-def note_accepted(error: FluxlikeError, accepted: list[int]) -> None:
-    """A batch was refused after others were taken: those jobs exist, and who reads the error must know."""
-    if accepted:
-        error.add_note(f"{len(accepted)} jobs before it were accepted, the last as {_id_text(accepted[-1])}")
-
-
-def listing(states: Iterable[str], ids: Iterable[int], name: str, limit: int) -> JobList:
-    return JobList(states=list(states), ids=list(ids), name=name, limit=limit)
+def by_id(job_id: int) -> JobList:
+    return JobList(ids=[job_id], limit=1)
 
 
 def records(reply: JobListed | JobEnds) -> list[JobRecord]:
@@ -142,6 +80,36 @@ def urgency(job_id: int, value: int) -> JobUrgency:
     return JobUrgency(id=job_id, urgency=value)
 
 
+def purge(ids: Iterable[int], age: float | None, num: int | None, dry_run: bool) -> JobPurge:
+    """Raises InvalidRequest for limits that make no sense, and for none at all: nothing is purged by accident."""
+    chosen = list(ids)
+    if not chosen and age is None and num is None:
+        raise InvalidRequest("say which jobs to purge: ids, an age in seconds, or how many of the newest to keep")
+    for name, limit in (("age", age), ("num", num)):
+        if limit is not None and not limit >= 0:
+            raise InvalidRequest(f"purge: {name} must be 0 or more, not {limit}")
+    limits: dict[str, Any] = {}
+    if age is not None:
+        limits["age"] = age
+    if num is not None:
+        limits["num"] = num
+    return JobPurge(ids=chosen, dry_run=dry_run, **limits)
+
+
+def update(job_id: int, updates: dict[str, Any]) -> JobUpdate:
+    if not updates:
+        raise InvalidRequest("say what to change: duration=SECONDS, or name=TEXT")
+    return JobUpdate(id=job_id, updates=updates)
+
+
+def journal(names: Iterable[str]) -> JobJournal:
+    return JobJournal(names=list(names))
+
+
+def journal_events(reply: JournalRows) -> list[JournalEvent]:
+    return [JournalEvent.from_row(row) for row in reply.events]
+
+
 def touched(reply: JobsTouched) -> list[int]:
     """The ids that were reached; raises the first refusal, which tells how many more there were."""
     if not reply.errors:
@@ -161,6 +129,62 @@ def stdin(job_id: int, data: bytes, tasks: Iterable[int], eof: bool) -> Iterator
     for start in range(0, max(len(data), 1), STDIN_BYTES):
         end = start + STDIN_BYTES
         yield JobStdin(id=job_id, data=data[start:end], tasks=tasks, eof=eof and end >= len(data))
+
+
+class JobPages:
+    """Where a reader of a list of jobs stands. An instance gives a long list in parts."""
+
+    __slots__ = ("_cursor", "_left", "_question", "done")
+
+    def __init__(self, states: Iterable[str], ids: Iterable[int], name: str, limit: int, since: float) -> None:
+        self._question: dict[str, Any] = {
+            "states": list(states),
+            "ids": list(ids),
+            "name": name,
+            "since": float(since),
+        }
+        self._left = limit
+        """0 is no limit."""
+        self._cursor = ""
+        self.done = False
+
+    def request(self) -> JobList:
+        return JobList(**self._question, limit=self._left, cursor=self._cursor)
+
+    def accept(self, reply: JobListed) -> list[JobRecord]:
+        found = records(reply)
+        self._cursor = reply.cursor
+        self.done = not reply.cursor or 0 < self._left <= len(found)
+        if self._left:
+            self._left = max(1, self._left - len(found))
+        return found
+
+
+class TaskPages:
+    """Where a reader of an array's tasks stands."""
+
+    __slots__ = ("_first", "_id", "_left", "_states", "done")
+
+    def __init__(self, job_id: int, states: Iterable[str], first: int, limit: int) -> None:
+        self._id = job_id
+        self._states = list(states)
+        self._first = first
+        self._left = float(limit or "inf")
+        self.done = False
+
+    def request(self) -> JobTasks:
+        return JobTasks(id=self._id, states=self._states, first=self._first, limit=self._page())
+
+    def _page(self) -> int:
+        return int(min(self._left, TASKS_PAGE))
+
+    def accept(self, reply: JobTasksListed) -> list[TaskRecord]:
+        found = [TaskRecord(record) for record in reply.tasks]
+        self.done = len(found) < self._page() or len(found) >= self._left
+        self._left -= len(found)
+        if found:
+            self._first = found[-1].index + 1
+        return found
 
 
 class EventPoll:

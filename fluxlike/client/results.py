@@ -39,6 +39,36 @@ class Event:
         return f"Event({self.timestamp!r}, {self.name!r}, {self.context!r})"
 
 
+class JournalEvent(Event):
+    """An event of any job, as the journal tells it: `number` counts the events of its job from 0."""
+
+    __slots__ = ("id", "number")
+
+    def __init__(self, id: int, number: int, timestamp: float, name: str, context: dict[str, Any]) -> None:
+        super().__init__(timestamp, name, context)
+        self.id = id
+        self.number = number
+
+    @classmethod
+    def from_row(cls, row: Any) -> JournalEvent:
+        """From [job id, number, timestamp, name, context]."""
+        try:
+            job_id, number, timestamp, name, context = row
+        except (TypeError, ValueError):
+            raise ProtocolError(f"not a row of the journal: {row!r}") from None
+        return cls(job_id, number, timestamp, name, context or {})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JournalEvent):
+            return NotImplemented
+        return (self.id, self.number) == (other.id, other.number) and super().__eq__(other)
+
+    __hash__ = None  # as its parent
+
+    def __repr__(self) -> str:
+        return f"JournalEvent({self.id}, {self.number}, {self.timestamp!r}, {self.name!r}, {self.context!r})"
+
+
 class OutputChunk:
     """Bytes that one task wrote to "stdout" or "stderr", as they came: a line may be spread over chunks."""
 
@@ -70,12 +100,54 @@ class OutputChunk:
         return f"OutputChunk({self.task!r}, {self.stream!r}, {self.data!r})"
 
 
-class JobRecord:
+class Record:
+    """A map that an instance gave; its fields are attributes. `record` is the whole of it."""
+
+    __slots__ = ("record",)
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        if not isinstance(record, dict) or not isinstance(record.get(self._KEY), int):
+            raise ProtocolError(f"not a record of {self._WHAT}: {record!r}")
+        self.record = record
+
+    _KEY = "id"
+    _WHAT = "a job"
+
+    if not TYPE_CHECKING:
+        # Read on demand: a listing of many jobs is mostly about few of their fields.
+        def __getattr__(self, name):
+            if name.startswith("__") or name == "record":  # a copy in the making has no record yet
+                raise AttributeError(name)
+            try:
+                return self.record[name]
+            except KeyError:
+                raise AttributeError(f"the record of {self._WHAT} has no {name!r}") from None
+
+    def __eq__(self, other: object) -> bool:
+        return self.record == other.record if isinstance(other, type(self)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.record[self._KEY])
+
+    def __repr__(self) -> str:
+        key, state, result = (self.record.get(name) for name in (self._KEY, "state", "result"))
+        return f"<{type(self).__name__} {key} {state} {result or '-'}>"
+
+    @property
+    def active(self) -> bool:
+        return bool(self.record["state"] != "inactive")
+
+    @property
+    def succeeded(self) -> bool:
+        return bool(self.record["result"] == "completed")
+
+
+class JobRecord(Record):
     """A job as the instance listed it when asked. `record` is the whole map, with what has no name here.
 
     Times are seconds since 1970, 0.0 for a state that was not reached."""
 
-    __slots__ = ("record",)
+    __slots__ = ()
 
     id: int
     userid: int
@@ -119,34 +191,24 @@ class JobRecord:
     tasks: dict[str, int]
     """Of an array: how many tasks are in each state, or ended with each result."""
 
-    def __init__(self, record: dict[str, Any]) -> None:
-        if not isinstance(record, dict) or not isinstance(record.get("id"), int):
-            raise ProtocolError(f"not a record of a job: {record!r}")
-        self.record = record
 
-    if not TYPE_CHECKING:
-        # Read on demand: a listing of many jobs is mostly about few of their fields.
-        def __getattr__(self, name):
-            if name.startswith("__") or name == "record":  # a copy in the making has no record yet
-                raise AttributeError(name)
-            try:
-                return self.record[name]
-            except KeyError:
-                raise AttributeError(f"the record of a job has no {name!r}") from None
+class TaskRecord(Record):
+    """A task of an array job. Times are seconds since 1970, 0.0 for a state that was not reached."""
 
-    @property
-    def active(self) -> bool:
-        return self.state != "inactive"
+    __slots__ = ()
 
-    @property
-    def succeeded(self) -> bool:
-        return self.result == "completed"
+    _KEY = "index"
+    _WHAT = "a task"
 
-    def __eq__(self, other: object) -> bool:
-        return self.record == other.record if isinstance(other, JobRecord) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-    def __repr__(self) -> str:
-        return f"<JobRecord {self.id} {self.record.get('state')} {self.record.get('result') or '-'}>"
+    index: int
+    cc: str
+    state: str
+    """As a job's."""
+    result: str
+    """As a job's; empty while the task is active."""
+    status: int
+    returncode: int
+    ranks: str
+    nodelist: str
+    t_run: float
+    t_inactive: float

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fluxlike.client import Event, JobRecord, OutputChunk
+from fluxlike.client import Event, JobRecord, JournalEvent, OutputChunk
+from fluxlike.client.submission import BATCH_JOBS, WINDOW
 from fluxlike.errors import (
     BY_CODE,
     ConfigError,
@@ -41,18 +42,27 @@ from fluxlike.protocol.jobs import (
     JobEventsReply,
     JobInfo,
     JobInfoReply,
+    JobJournal,
     JobKill,
     JobList,
     JobListed,
+    JobPurge,
+    JobPurged,
     JobRaise,
     JobStdin,
     JobsTouched,
+    JobTasks,
+    JobTasksListed,
+    JobUpdate,
+    JobUpdated,
     JobUrgency,
     JobUrgencySet,
     JobWait,
+    JournalRows,
     OutputRead,
     OutputReadReply,
     Submit,
+    SubmitArray,
     Submitted,
 )
 from fluxlike.protocol.message import Flag, Kind, Message, encode
@@ -385,15 +395,14 @@ def test_connection_lost_within_a_stream_is_told(client: Any, broker: FakeBroker
 
 
 def accept_all(broker: FakeBroker) -> None:
-    """Ids count up from 100."""
-    given = [100]
+    """Ids count up from 100, in the order in which requests arrived."""
 
-    def take(request: Submit) -> Submitted:
-        first = given[0]
-        given[0] += len(request.jobs)
-        return Submitted(ids=list(range(first, given[0])))
+    def take(message: Message) -> Submitted:
+        earlier = [m.read(Submit) for m in broker.requests if m.topic == Submit.topic and m.matchtag < message.matchtag]
+        first = 100 + sum(len(request.jobs) for request in earlier)
+        return Submitted(ids=list(range(first, first + len(message.read(Submit).jobs))))
 
-    broker.on(Submit, take)
+    broker.on_topic(Submit.topic, take)
 
 
 def test_submit_sends_the_jobspec_and_gives_the_id(client: Any, broker: FakeBroker) -> None:
@@ -411,18 +420,77 @@ def test_jobspec_may_be_a_parsed_one(client: Any, broker: FakeBroker) -> None:
 
 def test_submitting_many_gives_their_ids_in_order(client: Any, broker: FakeBroker) -> None:
     accept_all(broker)
-    assert client.submit_many([SPEC] * 2500) == list(range(100, 2600))
-    assert [len(request.jobs) for request in broker.seen(Submit)] == [1000, 1000, 500]
+    count = 2 * BATCH_JOBS + 500
+    assert client.submit_many([SPEC] * count) == list(range(100, 100 + count))
+    assert [len(request.jobs) for request in broker.seen(Submit)] == [BATCH_JOBS, BATCH_JOBS, 500]
     assert client.submit_many([]) == []
 
 
 def test_batches_are_given_as_they_are_stored(client: Any, broker: FakeBroker) -> None:
     accept_all(broker)
-    batches = client.submit_batches([SPEC] * 1500)
-    assert next(batches) == list(range(100, 1100))
-    assert len(broker.seen(Submit)) == 1
-    assert next(batches) == list(range(1100, 1600))
+    batches = client.submit_batches([SPEC] * (BATCH_JOBS + 500))
+    assert next(batches) == list(range(100, 100 + BATCH_JOBS))
+    assert next(batches) == list(range(100 + BATCH_JOBS, 600 + BATCH_JOBS))
     assert list(batches) == []
+
+
+def test_several_messages_are_on_their_way_at_a_time_but_not_all(client: Any, broker: FakeBroker) -> None:
+    first_may_go = threading.Event()
+
+    def take(request: Submit) -> Submitted:
+        number = int(request.key.partition("/")[2] or 0)
+        if number == 0:
+            assert first_may_go.wait(10)
+        return Submitted(ids=list(range(number * BATCH_JOBS, number * BATCH_JOBS + len(request.jobs))))
+
+    def release() -> None:
+        broker.wait_until(lambda: len(broker.requests) == WINDOW)
+        first_may_go.set()
+
+    broker.on(Submit, take)
+    asked = threading.Thread(target=release)
+    asked.start()
+    count = BATCH_JOBS * (WINDOW + 3)
+    batches = client.submit_batches([SPEC] * count, key="k")
+    assert next(batches) == list(range(BATCH_JOBS)), "in order, though the others were answered before"
+    assert len(broker.requests) == WINDOW
+    assert [id for ids in batches for id in ids] == list(range(BATCH_JOBS, count))
+    asked.join()
+
+
+def test_batches_left_early_are_not_waited_for(client: Any, broker: FakeBroker) -> None:
+    broker.on(Ping, pong)
+
+    def take(request: Submit) -> object:
+        return SILENCE if "/" in request.key else Submitted(ids=[1])
+
+    broker.on(Submit, take)
+    batches = client.submit_batches([SPEC] * (2 * BATCH_JOBS), key="k")
+    assert next(batches) == [1]
+    batches.close()
+    assert client.call(Ping(pad=b"x"), Pong).pad == b"x"
+
+
+def test_submission_carries_its_key(client: Any, broker: FakeBroker) -> None:
+    accept_all(broker)
+    client.submit(SPEC, key="once")
+    client.submit_many([SPEC], key="many")
+    client.submit_template(SPEC, ["a"], key="template")
+    assert [request.key for request in broker.seen(Submit)] == ["once", "many", "template"]
+
+
+def test_jobs_of_one_submission_depend_on_each_other(client: Any, broker: FakeBroker) -> None:
+    accept_all(broker)
+    assert client.submit_many([SPEC, SPEC], dependencies={1: [("afterok", 0)]}) == [100, 101]
+    assert broker.seen(Submit)[0].jobs == [[0, None], [0, None, [["afterok", 0]]]]
+
+
+def test_array_is_one_job(client: Any, broker: FakeBroker) -> None:
+    broker.on(SubmitArray, lambda _: Submitted(ids=[9]))
+    assert client.submit_array(SPEC, 1000, max_running=5, max_fails=0, urgency=3, flags=["debug"], key="k") == 9
+    assert broker.seen(SubmitArray) == [
+        SubmitArray(spec=SPEC, count=1000, max_running=5, max_fails=0, urgency=3, flags=["debug"], key="k")
+    ]
 
 
 def test_template_makes_one_job_for_each_value(client: Any, broker: FakeBroker) -> None:
@@ -433,14 +501,17 @@ def test_template_makes_one_job_for_each_value(client: Any, broker: FakeBroker) 
 
 def test_refused_batch_tells_what_was_accepted_before(client: Any, broker: FakeBroker) -> None:
     def second_fails(request: Submit) -> Submitted:
-        if len(broker.seen(Submit)) > 1:
+        if request.key == "k/1":
             raise Unsatisfiable("4 cores at most")
         return Submitted(ids=list(range(len(request.jobs))))
 
     broker.on(Submit, second_fails)
     with pytest.raises(Unsatisfiable, match="4 cores at most") as caught:
-        client.submit_many([SPEC] * 1200)
-    assert caught.value.__notes__[0].startswith("1000 jobs before it were accepted")
+        client.submit_many([SPEC] * (2 * BATCH_JOBS + 7), key="k")
+    assert [note.partition(", the last")[0] for note in caught.value.__notes__] == [
+        "7 jobs of messages that were on their way were accepted",
+        f"{BATCH_JOBS} jobs before it were accepted",
+    ]
 
 
 def test_refused_first_batch_has_nothing_to_note(client: Any, broker: FakeBroker) -> None:
@@ -462,6 +533,48 @@ def test_jobs_are_listed_as_records(client: Any, broker: FakeBroker) -> None:
     assert jobs == [JobRecord(job_record(2)), JobRecord(pending_record(1))]
     assert [job.state for job in jobs] == ["inactive", "sched"]
     assert broker.seen(JobList) == [JobList(states=["active"], ids=[1, 2], name="true", limit=5)]
+
+
+def test_a_long_list_is_fetched_to_its_end(client: Any, broker: FakeBroker) -> None:
+    def part(request: JobList) -> JobListed:
+        start = int(request.cursor or 0)
+        return JobListed(
+            jobs=[job_record(n) for n in range(start, start + 4)], cursor=str(start + 4) if start < 8 else ""
+        )
+
+    broker.on(JobList, part)
+    assert [job.id for job in client.jobs(limit=0, since=3.5)] == list(range(12))
+    assert {request.since for request in broker.seen(JobList)} == {3.5}
+    assert [job.id for job in client.jobs(limit=8)] == list(range(8))
+
+
+def test_tasks_are_listed_as_records(client: Any, broker: FakeBroker) -> None:
+    task = {"index": 3, "cc": "x", "state": "inactive", "result": "failed", "returncode": 1}
+    broker.on(JobTasks, lambda _: JobTasksListed(tasks=[task]))
+    (record,) = client.tasks(7, states=["failed"], first=2, limit=10)
+    assert (record.index, record.cc, record.returncode, record.succeeded, record.active) == (3, "x", 1, False, False)
+    assert broker.seen(JobTasks) == [JobTasks(id=7, states=["failed"], first=2, limit=10)]
+
+
+def test_journal_is_asked_for_at_once_and_gives_events_of_all_jobs(client: Any, broker: FakeBroker) -> None:
+    rows = [[7, 0, 1.0, "submit", {"urgency": 16}], [8, 3, 1.5, "start", None]]
+    broker.on(JobJournal, lambda _: iter([JournalRows(events=rows[:1]), JournalRows(events=rows[1:])]))
+    events = client.journal(names=("submit", "start"))
+    broker.wait_until(lambda: len(broker.requests) == 1)
+    assert broker.seen(JobJournal) == [JobJournal(names=["submit", "start"])]
+    assert list(events) == [JournalEvent(7, 0, 1.0, "submit", {"urgency": 16}), JournalEvent(8, 3, 1.5, "start", {})]
+
+
+def test_journal_that_is_closed_is_cancelled(client: Any, broker: FakeBroker) -> None:
+    def endless(_: JobJournal) -> Iterator[JournalRows]:
+        yield JournalRows(events=[[7, 0, 1.0, "submit", None]])
+        broker.wait_until(lambda: bool(broker.cancelled))
+
+    broker.on(JobJournal, endless)
+    events = client.journal()
+    assert next(events).id == 7
+    events.close()
+    broker.wait_until(lambda: bool(broker.cancelled))
 
 
 def test_job_is_asked_for_by_its_id(client: Any, broker: FakeBroker) -> None:
@@ -665,3 +778,15 @@ def test_input_goes_to_the_tasks_in_order(client: Any, broker: FakeBroker) -> No
     assert b"".join(request.data for request in sent[:-1]) == data
     assert [request.eof for request in sent] == [False, False, True, False]
     assert [request.tasks for request in sent] == [[0, 2]] * 3 + [[]]
+
+
+def test_update_gives_what_holds_now(client: Any, broker: FakeBroker) -> None:
+    broker.on(JobUpdate, lambda request: JobUpdated(updates={"duration": 90.0}))
+    assert client.update(7, duration="+30") == {"duration": 90.0}
+    assert broker.seen(JobUpdate) == [JobUpdate(id=7, updates={"duration": "+30"})]
+
+
+def test_purge_gives_how_many(client: Any, broker: FakeBroker) -> None:
+    broker.on(JobPurge, lambda _: JobPurged(count=12))
+    assert client.purge(age=3600, num=10, dry_run=True) == 12
+    assert broker.seen(JobPurge) == [JobPurge(age=3600, num=10, dry_run=True)]

@@ -1,79 +1,82 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from fluxlike.client import requests
-from fluxlike.client.requests import EventPoll, OutputPoll
-from fluxlike.errors import InvalidRequest, InvalidTransition, NotFound, ProtocolError
+from fluxlike.client.requests import EventPoll, JobPages, OutputPoll, TaskPages
+from fluxlike.errors import InvalidRequest, InvalidTransition, NotFound
 from fluxlike.ids import encode_f58
 from fluxlike.protocol.jobs import (
     JobEventsReply,
+    JobList,
     JobListed,
+    JobPurge,
     JobStdin,
     JobsTouched,
+    JobTasksListed,
     OutputReadReply,
-    Submit,
-    Submitted,
 )
 
 
-def batches(jobspecs: list[dict[str, Any]]) -> list[Submit]:
-    return list(requests.submit_batches(jobspecs, 16, ["debug"]))
+def page(first: int, count: int, cursor: str = "") -> JobListed:
+    return JobListed(jobs=[{"id": n} for n in range(first, first + count)], cursor=cursor)
 
 
-def test_equal_jobspecs_travel_once() -> None:
-    (batch,) = batches([{"a": 1}, {"b": 2}, {"a": 1}, {"b": 2}])
-    assert batch == Submit(
-        specs=[{"a": 1}, {"b": 2}], jobs=[[0, None], [1, None], [0, None], [1, None]], flags=["debug"]
-    )
+def test_a_list_is_followed_by_its_cursor_to_the_end() -> None:
+    pages = JobPages(["inactive"], (), "", 0, 5.0)
+    assert pages.request() == JobList(states=["inactive"], limit=0, since=5.0)
+    assert [job.id for job in pages.accept(page(0, 3, "c"))] == [0, 1, 2]
+    assert pages.request() == JobList(states=["inactive"], limit=0, since=5.0, cursor="c")
+    pages.accept(page(3, 1))
+    assert pages.done
 
 
-def test_nothing_to_submit_is_no_message() -> None:
-    assert batches([]) == []
+def test_a_limited_list_asks_for_what_is_left() -> None:
+    pages = JobPages((), (), "", 5, 0.0)
+    pages.accept(page(0, 3, "c"))
+    assert pages.request() == JobList(limit=2, cursor="c")
+    pages.accept(page(3, 2, "d"))
+    assert pages.done
 
 
-def test_many_jobs_are_split_by_number_and_keep_their_order() -> None:
-    specs = [{"n": n} for n in range(2 * requests.BATCH_JOBS + 1)]
-    result = batches(specs)
-    assert [len(batch.jobs) for batch in result] == [requests.BATCH_JOBS, requests.BATCH_JOBS, 1]
-    assert [batch.specs[row[0]] for batch in result for row in batch.jobs] == specs
+def test_a_list_whose_first_page_is_empty_goes_on_by_its_cursor() -> None:
+    pages = JobPages((), (), "", 2, 0.0)
+    pages.accept(page(0, 0, "i:"))
+    assert not pages.done
+    assert pages.request() == JobList(limit=2, cursor="i:")
 
 
-def test_large_jobspecs_are_split_by_size() -> None:
-    large = "x" * (requests.BATCH_BYTES // 2 - 100)
-    result = batches([{"n": n, "env": large} for n in range(5)])
-    assert [len(batch.jobs) for batch in result] == [2, 2, 1]
+def tasks(first: int, count: int) -> JobTasksListed:
+    return JobTasksListed(tasks=[{"index": n} for n in range(first, first + count)])
 
 
-def test_one_jobspec_over_the_size_goes_alone() -> None:
-    result = batches([{"env": "x" * (requests.BATCH_BYTES + 1)}, {"a": 1}])
-    assert [len(batch.jobs) for batch in result] == [1, 1]
+def test_tasks_of_an_array_are_read_in_parts() -> None:
+    pages = TaskPages(7, ["failed"], 3, requests.TASKS_PAGE + 5)
+    assert (pages.request().first, pages.request().limit) == (3, requests.TASKS_PAGE)
+    pages.accept(tasks(3, requests.TASKS_PAGE))
+    assert (pages.request().first, pages.request().limit) == (3 + requests.TASKS_PAGE, 5)
+    pages.accept(tasks(90_000, 5))
+    assert pages.done
 
 
-def test_repeating_a_large_jobspec_costs_no_size() -> None:
-    large = {"env": "x" * (requests.BATCH_BYTES - 100)}
-    assert len(batches([large] * 50)) == 1
+def test_fewer_tasks_than_asked_for_are_the_last() -> None:
+    pages = TaskPages(7, (), 0, 0)
+    pages.accept(tasks(0, 3))
+    assert pages.done
 
 
-def test_jobspec_that_cannot_travel_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match=r"job\.submit: the request holds a value"):
-        batches([{"a": object()}])
+def test_purging_needs_to_be_told_what() -> None:
+    with pytest.raises(InvalidRequest, match="say which jobs to purge"):
+        requests.purge((), None, None, False)
+    with pytest.raises(InvalidRequest, match="age must be 0 or more, not -1"):
+        requests.purge((), -1, None, False)
+    assert requests.purge((), 0, None, True) == JobPurge(age=0, dry_run=True)
+    assert requests.purge((4,), None, 0, False) == JobPurge(ids=[4], num=0)
 
 
-def test_template_is_sent_with_each_value() -> None:
-    values = [str(n) for n in range(requests.BATCH_JOBS + 2)]
-    result = list(requests.template_batches({"a": 1}, values, 20, ()))
-    assert [row[1] for batch in result for row in batch.jobs] == values
-    assert all(batch.specs == [{"a": 1}] and batch.urgency == 20 for batch in result)
-    assert [len(batch.jobs) for batch in result] == [requests.BATCH_JOBS, 2]
-
-
-def test_one_submit_expects_one_id() -> None:
-    assert requests.only_id(Submitted(ids=[5])) == 5
-    with pytest.raises(ProtocolError, match="0 ids came back"):
-        requests.only_id(Submitted(ids=[]))
+def test_an_update_needs_to_be_told_what() -> None:
+    with pytest.raises(InvalidRequest, match="say what to change"):
+        requests.update(1, {})
 
 
 def test_missing_job_is_named_in_the_usual_encoding() -> None:

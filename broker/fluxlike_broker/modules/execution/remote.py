@@ -39,7 +39,7 @@ class RemoteCommands:
             "append": False,
             "name": body.command[0],
         }
-        digest = f"remote{key}"  # executors remember specs by digest
+        digest = f"-{key}"  # nothing comes back to it: the executor need not remember it
         row = [key, 0, digest, None, 0, 1, 0, 1, 1, "", ""]
         self._link.send("start", {"specs": {digest: spec}, "jobs": [row]})
 
