@@ -44,9 +44,9 @@ class FluidGenerator:
         tick = self._take(1)
         return tick >> 10 << 24 | self._generator | tick & 1023
 
-    def next_many(self, count: int) -> list[int]:
-        """`count` ascending ids for one reading of the clock."""
-        first = self._take(count)
+    def next_many(self, count: int, reserve: int = 0) -> list[int]:
+        """`count` ascending ids for one reading of the clock; the `reserve` ids after them are given to nobody."""
+        first = self._take(count + reserve)
         generator = self._generator
         return [tick >> 10 << 24 | generator | tick & 1023 for tick in range(first, first + count)]
 

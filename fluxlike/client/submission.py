@@ -116,7 +116,7 @@ def template_batches(
 def instance_batches(
     jobs: Iterable[tuple[dict[str, Any] | Jobspec, str | None]], urgency: int, flags: Iterable[str], key: str = ""
 ) -> Iterator[Submit]:
-    """Messages of bounded size from jobspecs, each with its value of `{cc}` or None."""
+    """Messages of bounded size, in order: jobspecs with their values of `{cc}`, or None."""
     flags = list(flags)
     bundle, number = Bundle(), 0
     for jobspec, cc in jobs:

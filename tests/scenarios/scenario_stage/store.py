@@ -15,7 +15,7 @@ from fluxlike.job.eventlog import parse
 from fluxlike.job.job import Event
 from fluxlike_broker.store import schema
 from fluxlike_broker.store.batch import Batch, EndTuple, JobTuple
-from fluxlike_broker.store.commit import commit
+from fluxlike_broker.store.commit import write_rows
 from fluxlike_broker.store.history import log_of
 from fluxlike_broker.store.load import Loaded, load
 from scenario_stage.tape import Tape
@@ -36,7 +36,8 @@ class Disk:
     def commit(self, batch: Batch) -> None:
         if self.broken is not None:
             raise StoreUnavailable(self.broken)
-        commit(self.connection, batch)
+        write_rows(self.connection, batch)
+        self.connection.commit()
 
     def load(self) -> Loaded:
         found = load(self.connection)

@@ -137,11 +137,10 @@ class Submission:
     def _take(self, order: Order, specs: list[Spec]) -> None:
         try:
             self.check_open()
-            taken = self._fluid.next_many(order.count + order.reserve)
+            order.ids = self._fluid.next_many(order.count, order.reserve)
         except FluxlikeError as error:
             self._refuse(order, error)
             return
-        order.ids = taken[: order.count]
         batch = self._board.store.batch
         for spec in specs:
             batch.spec(spec.digest, spec.body)
