@@ -37,7 +37,7 @@ class Disk:
         if self.broken is not None:
             raise StoreUnavailable(self.broken)
         write_rows(self.connection, batch)
-        self.connection.commit()
+        self.connection.connection.commit()  # the rows went to the driver, and SQLAlchemy does not know of them
 
     def load(self) -> Loaded:
         found = load(self.connection)

@@ -37,8 +37,6 @@ class Restart:
 
     def restore(self, loaded: Loaded) -> None:
         """All jobs of the store, in memory as they were; then every active one is asked what it needs next."""
-        started, _, reason = loaded.state.get("queue", "1 ").partition(" ")
-        self._board.queue_started, self._board.stop_reason = started == "1", reason
         self._board.census.ended_before(loaded.results)
         for tasks, summary in loaded.arrays:
             self._board.census.tasks_counted(table_from_summary(tasks, msgpack.unpackb(summary)), 1)
@@ -61,6 +59,8 @@ class Restart:
         job = self._fresh(row, specs)
         for timestamp, name, context in self._events(row.log):
             apply(job, timestamp, name, context)
+        if job.updates:
+            job.spec = self._specs.updated(job.spec, job.updates)
         self._board.census.moved(job, None)
         if row.allocation is not None:
             rset = RSet.from_json(json.loads(row.allocation))
