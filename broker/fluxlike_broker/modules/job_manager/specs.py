@@ -12,6 +12,7 @@ from fluxlike.job.job import Job
 from fluxlike.job.launch import executor_spec
 from fluxlike.jobspec.model import Jobspec
 from fluxlike.jobspec.parse import parse
+from fluxlike.jobspec.update import updated
 from fluxlike.sched.request import Request, request_of
 
 
@@ -56,6 +57,10 @@ class Specs:
         if known is None:
             known = self._known[digest] = Spec(digest, body, parse(document))
         return known
+
+    def updated(self, spec: Spec, values: dict[str, Any]) -> Spec:
+        """With these values at these paths. Raises InvalidJobspec."""
+        return self.intern(updated(json.loads(spec.body), values))
 
     def restore(self, digest: str, body: bytes) -> Spec:
         known = self._known.get(digest)

@@ -86,6 +86,8 @@ class Submission:
     def check_open(self) -> None:
         if self._board.stopping:
             raise Unavailable("the instance is shutting down")
+        if not self._board.queue_enabled:
+            raise Unavailable(f"the queue takes no jobs: {self._board.disable_reason}")
         if self._board.store.failure is not None:
             raise StoreUnavailable(f"jobs cannot be stored now: {self._board.store.failure}")
 
