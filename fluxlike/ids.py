@@ -44,9 +44,9 @@ class FluidGenerator:
         tick = self._take(1)
         return tick >> 10 << 24 | self._generator | tick & 1023
 
-    def next_many(self, count: int) -> list[int]:
-        """`count` ascending ids for one reading of the clock."""
-        first = self._take(count)
+    def next_many(self, count: int, reserve: int = 0) -> list[int]:
+        """`count` ascending ids for one reading of the clock; the `reserve` ids after them are given to nobody."""
+        first = self._take(count + reserve)
         generator = self._generator
         return [tick >> 10 << 24 | generator | tick & 1023 for tick in range(first, first + count)]
 
@@ -61,6 +61,24 @@ class FluidGenerator:
             raise Unavailable("no job ids left: the clock or a stored id has reached the end of time (2057)")
         self._tick = max(self._tick, last)
         return first
+
+
+def tick_of(job_id: int) -> int:
+    """Timestamp and sequence as one number: ids that were taken together count up by one."""
+    return job_id >> 24 << 10 | job_id & 1023
+
+
+def following(first: int, count: int) -> list[int]:
+    """The ids that `next_many` gave when the first of them was this one."""
+    generator = first & MAX_GENERATOR << 10
+    tick = tick_of(first)
+    return [at >> 10 << 24 | generator | at & 1023 for at in range(tick, tick + count)]
+
+
+def nth_after(first: int, distance: int) -> int:
+    """The id so many steps after this one, of those that were taken together."""
+    at = tick_of(first) + distance
+    return at >> 10 << 24 | first & MAX_GENERATOR << 10 | at & 1023
 
 
 def timestamp(job_id: int) -> int:

@@ -104,4 +104,4 @@ def _leave_nothing(plan: Plan) -> None:
 
 
 def run_executor(plan: Plan) -> int:
-    return serve(plan.executor_socket, plan.orphan_timeout)
+    return serve(plan.executor_socket, plan.orphan_timeout, mode=plan.settings.exec.mode)

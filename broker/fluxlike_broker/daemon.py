@@ -60,6 +60,7 @@ class Broker(OverlayEvents):
         self.agent = Agent(
             self.router,
             plan.executor_socket,
+            plan.settings.exec.mode,
             {"host": plan.boot.host, "cores": mask_text(cores), "gpus": mask_text(gpus)},
             {
                 "instance": plan.boot.instance,

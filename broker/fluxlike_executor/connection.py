@@ -14,9 +14,13 @@ from fluxlike_executor.loop import READ, WRITE, Handler, Loop
 from fluxlike_executor.wire import FrameReader
 
 RECEIVE = 256 << 10
+"""Bytes taken at a time, into one buffer for all: a new one each time would be mapped and unmapped by the system."""
 
 BUFFERS = 256
 """Frames handed to the system at a time; it takes at most 1024."""
+
+
+_buffer = memoryview(bytearray(RECEIVE))
 
 
 class Connection:
@@ -40,12 +44,12 @@ class Connection:
     def receive(self) -> list[list[Any]] | None:
         """Messages that are complete; None when the peer is gone. Raises ProtocolError."""
         try:
-            data = self._socket.recv(RECEIVE)
+            size = self._socket.recv_into(_buffer)
         except BlockingIOError:
             return []
         except OSError:
             return None
-        return self._reader.feed(data) if data else None
+        return self._reader.feed(_buffer[:size]) if size else None
 
     def send(self, frame: bytes) -> None:
         self._queue.append(frame)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 from functools import partial
 
-from fluxlike_executor.executor import Executor
 from fluxlike_executor.killing import next_wait
 from fluxlike_executor.loop import Loop
+from fluxlike_executor.runner import Runner
 from fluxlike_executor.strays import kill_all_descendants
 
 GRACE = 1.0
@@ -20,7 +20,7 @@ LAST_WORDS = 2.0
 class Ending:
     __slots__ = ("_executor", "_loop", "_muted", "begun")
 
-    def __init__(self, loop: Loop, executor: Executor) -> None:
+    def __init__(self, loop: Loop, executor: Runner) -> None:
         self._loop = loop
         self._executor = executor
         self._muted = False

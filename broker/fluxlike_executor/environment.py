@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from fluxlike_executor.instance import Instance
 from fluxlike_executor.job import Job
+from fluxlike_executor.jobid import tick_of
 from fluxlike_executor.spec import Spec, encoded
 from fluxlike_executor.templates import job_tags, node_tags, render
 
@@ -27,6 +28,11 @@ def job_environment(job: Job, spec: Spec, instance: Instance) -> Environment:
         return environment
     environment[b"FLUX_JOB_ID"] = job.name
     environment[b"FLUX_JOB_ID_PATH"] = instance.id_path + job.name
+    if spec.array is not None:
+        # Its own id stays what FLUX_JOB_ID says: strays are told apart by it.
+        name, first = spec.array
+        environment[b"FLUXLIKE_ARRAY_ID"] = name
+        environment[b"FLUXLIKE_ARRAY_INDEX"] = b"%d" % (tick_of(job.id) - first)
     environment[b"FLUX_JOB_SIZE"] = b"%d" % job.ntasks
     environment[b"FLUX_JOB_NNODES"] = b"%d" % job.nnodes
     environment[b"FLUX_JOB_TMPDIR"] = encoded(job.directory)

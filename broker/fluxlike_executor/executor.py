@@ -21,6 +21,10 @@ from fluxlike_executor.results import ResultLog
 from fluxlike_executor.spawn import StartError
 from fluxlike_executor.spec import SpecCache
 from fluxlike_executor.strays import Strays, kill_tasks_under
+from fluxlike_executor.watching import Watching, watch
+
+LINGER = 0.1
+"""Seconds after the last launch until nothing is kept for another: empty directories, the working directory."""
 
 LAUNCHING = 0.005
 """Seconds of launching at a stretch. In between the loop reads, reaps and answers: many starts must not deafen it."""
@@ -42,7 +46,11 @@ class Executor:
         self._directories = JobDirectories()
         self._launcher = Launcher(Plumbing(loop, self.outbox), self._directories)
         self._kills = KillSequence(loop)
-        self._strays = Strays(loop, self._tasks)
+        self._strays = Strays(loop, self._tasks, self._directories.settle)
+        self._watching = Watching(loop)
+        self._launched = False
+        """Since the last tidying."""
+        self._tidying = False
 
     # What the broker asks for
 
@@ -107,10 +115,23 @@ class Executor:
         for number, attempt, field in rows:
             job = self.jobs.get((number, attempt))
             if job is not None and job.state is State.QUEUED:
-                self._launch(job)
-                self._launcher.leave()
+                self._launch(job, monotonic())
             if job is not None and job.state is State.RUNNING:
                 yield job, field
+
+    # What it is asked to tell
+
+    def held(self) -> list[list[Any]]:
+        """A row of `welcome` for each job that is not forgotten, transients left out."""
+        jobs = [job for job in self.jobs.values() if not job.transient]
+        return [[j.id, j.attempt, "finished" if j.state is State.FINISHED else "running"] for j in jobs]
+
+    def kept_output(self) -> Iterator[list[Any]]:
+        """Rows of all output that is not acknowledged, transients' left out."""
+        for job in self.jobs.values():
+            if not job.transient:
+                for chunk in job.window.unacked():
+                    yield [job.id, job.attempt, job.node, *chunk]
 
     # The loop's pass
 
@@ -123,15 +144,18 @@ class Executor:
         return bool(self._queue) or self._directories.pending()
 
     def _launch_some(self) -> None:
-        until = monotonic() + LAUNCHING
-        while self._queue and monotonic() < until:
+        now = monotonic()
+        until = now + LAUNCHING
+        while self._queue and now < until:
             job = self._queue.popleft()
             if job.state is State.QUEUED:
-                self._launch(job)
-        self._launcher.leave()
+                self._launch(job, now)
+            now = monotonic()
 
-    def _launch(self, job: Job) -> None:
+    def _launch(self, job: Job, now: float) -> None:
         job.state = State.RUNNING
+        self._launched = True
+        self._tidy_later()
         try:
             self._launcher.launch(job, self.instance)
         except StartError as error:
@@ -146,8 +170,21 @@ class Executor:
         if not job.alive:
             self._tasks_gone(job)
             return
-        for pipe in job.outputs:
-            pipe.watch()
+        self._watching.launched(job, now)
+
+    def _tidy_later(self) -> None:
+        if not self._tidying:
+            self._tidying = True
+            self._loop.after(LINGER, self._tidy)
+
+    def _tidy(self) -> None:
+        self._tidying = False
+        if self._launched:
+            self._launched = False
+            self._tidy_later()
+            return
+        self._launcher.leave()
+        self._directories.remove_spares()
 
     # The end of tasks and jobs
 
@@ -176,9 +213,10 @@ class Executor:
             if signal_group(pid, 0):
                 job.leftovers.append(pid)
             return
-        signal_group(pid, signal.SIGKILL)
         for group in job.leftovers:
             signal_orphaned_group(group, signal.SIGKILL)
+        if signal_group(pid, signal.SIGKILL):
+            job.leftovers.append(pid)
         self._tasks_gone(job)
 
     def _tasks_gone(self, job: Job) -> None:
@@ -203,7 +241,8 @@ class Executor:
             pipe.close()
         job.outputs.clear()  # they point back at the job: a cycle would wait for the collector
         if job.directory:
-            self._directories.release(job.directory, busy=bool(self._tasks or self._queue))
+            self._tidy_later()
+            self._directories.release(job.directory, reusable=not job.leftovers)
         if not job.transient:
             self.results.finished(job.id, job.attempt, wall(), job.statuses, job.error)
             return
@@ -240,8 +279,7 @@ class Executor:
 
     def _room_made(self, job: Job) -> None:
         if job.state is State.RUNNING:
-            for pipe in job.outputs:
-                pipe.watch()
+            watch(job)
         elif job.state is State.DRAINING:
             self._drain(job)
         else:

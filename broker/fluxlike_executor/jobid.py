@@ -21,3 +21,8 @@ def f58(number: int) -> str:
 def dothex(number: int) -> str:
     text = f"{number:016x}"
     return ".".join(text[at : at + 4] for at in range(0, 16, 4))
+
+
+def tick_of(number: int) -> int:
+    """Timestamp and sequence of an id as one number: ids that were taken together count up by one."""
+    return number >> 24 << 10 | number & 1023

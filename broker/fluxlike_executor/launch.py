@@ -25,7 +25,7 @@ class Launcher:
         os.chdir("/")
 
     def leave(self) -> None:
-        """Back to a directory that nobody wants to unmount or remove. Due after each batch of launches."""
+        """Back to a directory that nobody wants to unmount or remove. Due soon after the last launch."""
         if self._cwd != "/":
             os.chdir("/")
             self._cwd = "/"
@@ -43,7 +43,7 @@ class Launcher:
         if spec is None:
             raise StartError(NOT_POSSIBLE, f"the start message lacks the spec {job.digest}")
         if not job.transient:
-            job.directory = self._make_directory(job, instance)
+            job.directory = self._make_directory(instance)
         if spec.cwd != self._cwd:
             self._enter(spec.cwd)
         tags = tags_of(job, spec, instance) if spec.tagged else {}
@@ -54,12 +54,11 @@ class Launcher:
             streams.spawned()
             streams.complete()
 
-    def _make_directory(self, job: Job, instance: Instance) -> str:
-        name = "f" + job.name.decode()[1:]  # plain letters for a file name
+    def _make_directory(self, instance: Instance) -> str:
         try:
-            return self._directories.make(instance.tmpdir, name)
+            return self._directories.make(instance.tmpdir)
         except (OSError, ValueError) as error:
-            raise refusal(error, f"job directory {instance.tmpdir}/{name}") from None
+            raise refusal(error, f"job directory in {instance.tmpdir}") from None
 
     def _enter(self, cwd: str) -> None:
         try:

@@ -15,6 +15,8 @@ from fluxlike_executor.executor import Executor
 from fluxlike_executor.instance import Instance
 from fluxlike_executor.log import warn
 from fluxlike_executor.loop import Loop
+from fluxlike_executor.null import NullExecutor
+from fluxlike_executor.runner import MODES, Runner
 from fluxlike_executor.server import Server
 
 ORPHAN_TIMEOUT = 30.0
@@ -39,11 +41,21 @@ def main() -> int:
     parser.add_argument(
         "--parent-fd", type=int, metavar="N", help="exit if this descriptor closes before a broker came"
     )
+    parser.add_argument(
+        "--mode", choices=MODES, default=MODES[0], help="null: run nothing, say at once that each job ended well"
+    )
     options = parser.parse_args()
-    return serve(options.socket, options.orphan_timeout, parent_fd=options.parent_fd)
+    return serve(options.socket, options.orphan_timeout, parent_fd=options.parent_fd, mode=options.mode)
 
 
-def serve(socket_path: str, orphan_timeout: float, *, close: Sequence[int] = (), parent_fd: int | None = None) -> int:
+def serve(
+    socket_path: str,
+    orphan_timeout: float,
+    *,
+    close: Sequence[int] = (),
+    parent_fd: int | None = None,
+    mode: str = MODES[0],
+) -> int:
     """Runs the executor in this process until it is told to end or left alone; answers the exit code.
 
     Fit for a child just forked from a larger program, in its main thread: signal handlers of the parent are dropped,
@@ -60,12 +72,12 @@ def serve(socket_path: str, orphan_timeout: float, *, close: Sequence[int] = (),
         warn(f"{path}: served by another executor, process {lock.holder(path + '.lock')}")
         return ALREADY_SERVED
     try:
-        return _serve(path, orphan_timeout, parent_fd)
+        return _serve(path, orphan_timeout, parent_fd, mode)
     finally:
         lock.release(held, path + ".lock")
 
 
-def _serve(path: str, orphan_timeout: float, parent_fd: int | None) -> int:
+def _serve(path: str, orphan_timeout: float, parent_fd: int | None, mode: str) -> int:
     heir = os.path.exists(path)
     try:
         listener = _listen(path)
@@ -74,7 +86,8 @@ def _serve(path: str, orphan_timeout: float, parent_fd: int | None) -> int:
         return CANNOT_LISTEN
     process.become_subreaper()
     loop = Loop()
-    executor = Executor(loop, Instance.unknown(orphan_timeout), heir=heir)
+    nobody = Instance.unknown(orphan_timeout)
+    executor: Runner = NullExecutor(nobody) if mode == "null" else Executor(loop, nobody, heir=heir)
     ending = Ending(loop, executor)
     server = Server(loop, listener, executor, ending)
     if parent_fd is not None:

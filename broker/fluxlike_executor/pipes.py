@@ -24,7 +24,6 @@ class OutputPipe:
     __slots__ = ("_loop", "_remaining", "_watched", "fd")
 
     def __init__(self, loop: Loop, fd: int) -> None:
-        os.set_blocking(fd, False)
         self._loop = loop
         self._remaining = -1
         self._watched = False
@@ -39,6 +38,7 @@ class OutputPipe:
     def watch(self) -> None:
         """Begin to read, or go on after the window was full. Harmless when repeated."""
         if self.fd >= 0 and not self._watched:
+            os.set_blocking(self.fd, False)
             self._loop.watch(self.fd, READ, self._ready)
             self._watched = True
 
@@ -66,28 +66,34 @@ class OutputPipe:
 
         A process that escaped may hold the writing end and go on writing; only what was there counts.
         """
-        while self.fd >= 0:
-            room = self.room()
+        if self.fd < 0:
+            return True
+        if self._remaining < 0:
+            self._remaining = _waiting(self.fd)
+        if self._remaining and not self._take_remaining():
+            return False
+        self.close()
+        return True
+
+    def _take_remaining(self) -> bool:
+        os.set_blocking(self.fd, False)
+        while self._remaining > 0 and self.fd >= 0:  # taking may close the pipe
+            room = min(self.room(), CHUNK, self._remaining)
             if room <= 0:
                 self._pause()
                 return False
             try:
-                data = os.read(self.fd, room if room < CHUNK else CHUNK)
+                data = os.read(self.fd, room)
             except BlockingIOError:
-                data = b""
-            if not data or self._is_last(data):
-                self.close()
+                return True  # somebody else has read from it
+            self._remaining -= len(data)
+            self.take(data)
         return True
-
-    def _is_last(self, data: bytes) -> bool:
-        # Counted before it is taken: taking may close the pipe.
-        self._remaining = _waiting(self.fd) if self._remaining < 0 else self._remaining - len(data)
-        self.take(data)
-        return self._remaining <= 0
 
     def close(self) -> None:
         if self.fd >= 0:
-            self._loop.forget(self.fd)
+            if self._watched:
+                self._loop.forget(self.fd)
             os.close(self.fd)
             self.fd = -1
 

@@ -21,14 +21,13 @@ class ResultLog:
         """Not yet handed to a connection."""
 
     def started(self, job: int, attempt: int, at: float, pids: list[int]) -> None:
-        self._add(job, [job, attempt, "started", at, pids])
+        self._add(job, [self._sequence + 1, job, attempt, "started", at, pids])
 
     def finished(self, job: int, attempt: int, at: float, statuses: list[int], error: str) -> None:
-        self._add(job, [job, attempt, "finished", at, statuses, error])
+        self._add(job, [self._sequence + 1, job, attempt, "finished", at, statuses, error])
 
     def _add(self, job: int, row: Row) -> None:
         self._sequence += 1
-        row.insert(0, self._sequence)
         self.fresh.append(row)
         if job >= 0:
             self._kept.append(row)

@@ -12,11 +12,10 @@ from typing import Any
 from fluxlike_executor import messages
 from fluxlike_executor.connection import Connection
 from fluxlike_executor.ending import Ending
-from fluxlike_executor.executor import Executor
 from fluxlike_executor.instance import PROTOCOL, Instance
-from fluxlike_executor.job import State
 from fluxlike_executor.log import warn
 from fluxlike_executor.loop import READ, WRITE, Loop
+from fluxlike_executor.runner import Runner
 from fluxlike_executor.timers import Timer
 from fluxlike_executor.wire import ProtocolError, frame
 
@@ -32,7 +31,7 @@ Rows = Iterable[list[Any]]
 
 
 class Server:
-    def __init__(self, loop: Loop, listener: socket.socket, executor: Executor, ending: Ending) -> None:
+    def __init__(self, loop: Loop, listener: socket.socket, executor: Runner, ending: Ending) -> None:
         self._loop = loop
         self._listener = listener
         self._executor = executor
@@ -178,12 +177,9 @@ class Server:
         self._discard_fresh()
 
     def _welcome(self, connection: Connection) -> None:
-        jobs = [job for job in self._executor.jobs.values() if not job.transient]
-        held = [[j.id, j.attempt, "finished" if j.state is State.FINISHED else "running"] for j in jobs]
-        about = {"epoch": self._epoch, "pid": os.getpid(), "protocol": PROTOCOL, "jobs": held}
+        about = {"epoch": self._epoch, "pid": os.getpid(), "protocol": PROTOCOL, "jobs": self._executor.held()}
         connection.send(frame(["welcome", about]))
-        kept = ([j.id, j.attempt, j.node, *chunk] for j in jobs for chunk in j.window.unacked())
-        _send_output(connection, kept)
+        _send_output(connection, self._executor.kept_output())
         _send_results(connection, list(self._executor.results.unacked()))
 
     def _start(self, message: list[Any]) -> None:

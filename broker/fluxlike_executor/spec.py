@@ -8,6 +8,10 @@ from fluxlike_executor.templates import differs_by_node, has_tags
 from fluxlike_executor.wire import ProtocolError
 
 KEPT = 256
+"""Specs remembered, those of the last messages; the broker counts on the last 128."""
+
+FLEETING = "-"
+"""How digests of specs begin that are for their message alone: no job comes back to them."""
 """Prepared specs that stay in memory. A spec is a few kilobytes, mostly its environment."""
 
 DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
@@ -21,6 +25,7 @@ def encoded(text: str) -> bytes:
 class Spec:
     __slots__ = (
         "append",
+        "array",
         "command",
         "command_tags",
         "cwd",
@@ -64,6 +69,8 @@ class Spec:
         self.label: bool = _field(fields, "label", bool, False)
         self.append: bool = _field(fields, "append", bool, False)
         self.name: str = _field(fields, "name", str, "")
+        self.array = _array(fields.get("array"))
+        """Of the tasks of an array: the array's id as text, and the tick of the first task's id."""
         files = (self.stdin, self.stdout, self.stderr)
         self.tagged = bool(self.command_tags or self.environment_tags) or any(map(has_tags, files))
 
@@ -73,6 +80,14 @@ def _field(fields: dict[str, Any], name: str, kind: type, default: Any) -> Any:
     if not isinstance(value, kind):
         raise ProtocolError(f"spec: {name} must be {kind.__name__}")
     return value
+
+
+def _array(value: Any) -> tuple[bytes, int] | None:
+    if value is None:
+        return None
+    if isinstance(value, list) and [type(part) for part in value] == [str, int]:
+        return encoded(value[0]), value[1]
+    raise ProtocolError("spec: array must be [id, number]")
 
 
 class SpecCache:
@@ -85,6 +100,8 @@ class SpecCache:
 
     def learn(self, specs: dict[Any, Any]) -> None:
         """What the message says counts: a digest that comes with another spec than before gets that one."""
+        for digest in [digest for digest in self._specs if digest.startswith(FLEETING)]:
+            del self._specs[digest]
         for digest, fields in specs.items():
             known = self._specs.pop(digest, None)
             if known is None or known[0] != fields:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from fluxlike_executor.clock import monotonic
@@ -100,15 +100,18 @@ def _job_in_environment(pid: int, uri: bytes) -> bytes:
 class Strays:
     """Children of the executor that it did not spawn, each with the job it came from, found out once."""
 
-    __slots__ = ("_loop", "_own", "_owners", "_sought", "_tasks", "_timer", "uri")
+    __slots__ = ("_looked", "_loop", "_own", "_owners", "_reaped", "_sought", "_tasks", "_timer", "uri")
 
-    def __init__(self, loop: Loop, tasks: Mapping[int, tuple[Job, int]]) -> None:
-        """`tasks` are the executor's own: the process of each running task, its job and index."""
+    def __init__(self, loop: Loop, tasks: Mapping[int, tuple[Job, int]], looked: Callable[[bool], None]) -> None:
+        """`tasks` are the executor's own: the process of each running task, its job and index. `looked` is told after
+        each look whether it was clean: since the one before, no job that is over had left a process."""
         pid = os.getpid()
         own = _CHILDREN.format(pid, pid)
         self._own = own if os.path.exists(own) else ""
         self._loop = loop
         self._tasks = tasks
+        self._looked = looked
+        self._reaped = False
         self._owners: dict[int, bytes] = {}
         self._timer: Timer | None = None
         self._sought = 0.0
@@ -118,6 +121,7 @@ class Strays:
     def reaped(self, pid: int) -> None:
         """One is gone; its own children may have become ours."""
         self._owners.pop(pid, None)
+        self._reaped = True
         self.look()
 
     def look(self) -> None:
@@ -130,19 +134,27 @@ class Strays:
         self._sought = monotonic()
         found = map(int, _read(self._own).split()) if self._own else _children_by_parent(os.getpid())
         pids = [pid for pid in found if pid not in self._tasks]
+        clean = not self._reaped
+        self._reaped = False
         if pids:
             sessions = {pid: job.name for pid, (job, _) in self._tasks.items()}
-            self._judge(pids, sessions, set(sessions.values()))
+            clean = self._judge(pids, sessions, set(sessions.values())) and clean
+        self._looked(clean)
 
-    def _judge(self, pids: list[int], sessions: dict[int, bytes], live: set[bytes]) -> None:
-        """A stray of unknown origin is left alone while it could belong to a running job."""
+    def _judge(self, pids: list[int], sessions: dict[int, bytes], live: set[bytes]) -> bool:
+        """A stray of unknown origin is left alone while it could belong to a running job. True: all belong to one."""
+        clean = True
         for pid in pids:
             owner = self._owners.get(pid)
             if owner is None:
                 owner = _session_owner(pid, sessions) or _job_in_environment(pid, self.uri)
                 self._owners[pid] = owner
-            if owner not in live and (owner or not live):
+            if owner in live:
+                continue
+            clean = False
+            if owner or not live:
                 kill_tree(pid)
+        return clean
 
 
 def _session_owner(pid: int, tasks: dict[int, bytes]) -> bytes:

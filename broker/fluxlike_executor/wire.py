@@ -41,7 +41,7 @@ class FrameReader:
         self._limit = limit
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> list[list[Any]]:
+    def feed(self, data: bytes | memoryview) -> list[list[Any]]:
         """Raises ProtocolError for what cannot be a message; the stream is then out of step, to be closed."""
         buffer = self._buffer
         buffer += data

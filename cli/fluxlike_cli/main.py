@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "start": ("fluxlike_cli.commands.start:start", "Start an instance and run a program in it."),
     "submit": ("fluxlike_cli.commands.submit:submit", "Put jobs into the queue; print their ids."),
+    "bulksubmit": ("fluxlike_cli.commands.bulksubmit:bulksubmit", "Put one job for each input into the queue."),
     "run": ("fluxlike_cli.commands.run:run", "Run one job here: its output, its exit code."),
     "jobs": ("fluxlike_cli.commands.jobs:jobs", "List jobs."),
     "cancel": ("fluxlike_cli.commands.cancel:cancel", "Cancel jobs."),

@@ -19,21 +19,49 @@ if TYPE_CHECKING:
     from fluxlike.client.blocking import Client
     from fluxlike.client.results import JobRecord
     from fluxlike.protocol.message import Message
+    from fluxlike_cli.output.progress import Progress
 
 AT_ONCE = 64
 """Jobs that are asked about at the same time; output of later ones waits in the instance's spool."""
 
 
-def wait(client: Client, ids: Sequence[int], *, quiet: bool = False) -> int:
+WAITED_FOR_AT_ONCE = 10_000
+"""Ids in one request; more of them are several requests, all open at the same time."""
+
+
+def post_waits(client: Client, ids: Sequence[int]) -> set[int]:
+    """Ask to be told of the ends of these jobs, each named once; gives the tags of the answers."""
+    return {
+        client.post(JobWait(ids=list(ids[start : start + WAITED_FOR_AT_ONCE])), stream=True)
+        for start in range(0, len(ids), WAITED_FOR_AT_ONCE)
+    }
+
+
+def ends(client: Client, ids: Sequence[int]) -> Iterator[JobRecord]:
+    """The jobs as they end, however many they are."""
+    open_tags = post_waits(client, list(dict.fromkeys(ids)))
+    while open_tags:
+        message = client.receive()
+        assert message is not None  # no timeout was given
+        if is_end(message):
+            open_tags.discard(message.matchtag)
+        else:
+            yield from records(read_reply(message, JobEnds))
+
+
+def wait(client: Client, ids: Sequence[int], *, quiet: bool = False, bar: Progress | None = None) -> int:
     """Wait until all have ended; gives the highest exit code. Failures are told on standard error."""
     highest = 0
-    for record in client.wait_many(ids):
-        highest = max(highest, settle(record, quiet))
+    for record in ends(client, ids):
+        highest = max(highest, settle(record, quiet, bar))
     return highest
 
 
-def settle(record: JobRecord, quiet: bool) -> int:
+def settle(record: JobRecord, quiet: bool, bar: Progress | None = None) -> int:
     """The exit code of a job that has ended; a failure is told."""
+    if bar is not None:
+        bar.hide()
+        bar.advance(1, int(not record.succeeded))
     if not (quiet or record.succeeded):
         complain(f"{id_text(record.id)}: {outcome(record)}")
     return exit_code(record)
@@ -52,16 +80,27 @@ def wait_event(client: Client, ids: Sequence[int], name: str) -> None:
             seen = any(event.name == name for event in events)
 
 
-def watch(client: Client, ids: Sequence[int], *, label: bool = False, quiet: bool = False, raw: bool = False) -> int:
+def watch(
+    client: Client,
+    ids: Sequence[int],
+    *,
+    label: bool = False,
+    quiet: bool = False,
+    raw: bool = False,
+    bar: Progress | None = None,
+) -> int:
     """Write the output of all jobs here until all have ended; gives the highest exit code.
 
     With several jobs each line begins with its job's id; with `label` the task's number follows."""
-    return Watch(client, ids, label, quiet, raw).run() if ids else 0
+    return Watch(client, ids, label, quiet, raw, bar).run() if ids else 0
 
 
 class Watch:
-    def __init__(self, client: Client, ids: Sequence[int], label: bool, quiet: bool, raw: bool) -> None:
+    def __init__(
+        self, client: Client, ids: Sequence[int], label: bool, quiet: bool, raw: bool, bar: Progress | None
+    ) -> None:
         self._client = client
+        self._bar = bar
         self._ids = list(dict.fromkeys(ids))
         self._several = len(self._ids) > 1
         self._label = label
@@ -78,14 +117,14 @@ class Watch:
         waiting = iter(self._ids)
         for _ in range(AT_ONCE):
             self._begin(waiting)
-        ends = self._client.post(JobWait(ids=self._ids), stream=True)
-        ended = False
+        ends = post_waits(self._client, self._ids)
         try:
-            while self._polls or not ended:
+            while self._polls or ends:
                 message = self._client.receive()
                 assert message is not None  # no timeout was given
-                if message.matchtag == ends:
-                    ended = self._on_ends(message)
+                if message.matchtag in ends:
+                    if self._on_ends(message):
+                        ends.discard(message.matchtag)
                 elif self._on_output(message):
                     self._begin(waiting)
         finally:
@@ -107,6 +146,8 @@ class Watch:
         chunks = poll.accept(read_reply(message, OutputReadReply))
         if not poll.done:
             self._ask(job_id, poll)
+        if chunks and self._bar is not None:
+            self._bar.hide()
         for chunk in chunks:
             labels = [id_text(job_id)] * self._several + [str(chunk.task)] * self._label
             source = f"{job_id} {chunk.task}"
@@ -116,9 +157,9 @@ class Watch:
         return poll.done
 
     def _on_ends(self, message: Message) -> bool:
-        """True when all jobs have ended."""
+        """True when all jobs of the request have ended."""
         if is_end(message):
             return True
         for record in records(read_reply(message, JobEnds)):
-            self._highest = max(self._highest, settle(record, self._quiet))
+            self._highest = max(self._highest, settle(record, self._quiet, self._bar))
         return False

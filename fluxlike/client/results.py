@@ -186,6 +186,10 @@ class JobRecord(Record):
     reason: str
     """Why it is pending."""
     attempt: int
+    array: int
+    """How many tasks it has as an array; 0 for an ordinary job."""
+    tasks: dict[str, int]
+    """Of an array: how many tasks are in each state, or ended with each result."""
 
 
 class TaskRecord(Record):

@@ -103,19 +103,20 @@ def submit_batches(
     """Messages of bounded size, in order. With dependencies there is one; InvalidRequest if it would be too large."""
     if dependencies:
         return iter([_linked(list(jobspecs), dependencies).message(urgency, flags, key)])
-    return _messages(((jobspec, None) for jobspec in jobspecs), urgency, flags, key)
+    return instance_batches(((jobspec, None) for jobspec in jobspecs), urgency, flags, key)
 
 
 def template_batches(
     jobspec: dict[str, Any] | Jobspec, cc_values: Iterable[str], urgency: int, flags: Iterable[str], key: str = ""
 ) -> Iterator[Submit]:
     """One jobspec, one job for each value of `{cc}`."""
-    return _messages(((jobspec, value) for value in cc_values), urgency, flags, key)
+    return instance_batches(((jobspec, value) for value in cc_values), urgency, flags, key)
 
 
-def _messages(
-    jobs: Iterable[tuple[dict[str, Any] | Jobspec, str | None]], urgency: int, flags: Iterable[str], key: str
+def instance_batches(
+    jobs: Iterable[tuple[dict[str, Any] | Jobspec, str | None]], urgency: int, flags: Iterable[str], key: str = ""
 ) -> Iterator[Submit]:
+    """Messages of bounded size, in order: jobspecs with their values of `{cc}`, or None."""
     flags = list(flags)
     bundle, number = Bundle(), 0
     for jobspec, cc in jobs:

@@ -50,6 +50,16 @@ def runtime_dir() -> str:
     return chosen if chosen and os.path.isdir(chosen) else tempdir()
 
 
+def config_dir() -> str:
+    """Where the user keeps settings of commands."""
+    return os.path.join(_read("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "fluxlike")
+
+
+def jobs_format() -> str:
+    """The format in which `fluxlike jobs` lists jobs when none is asked for; empty for the usual."""
+    return _read("FLUXLIKE_JOBS_FORMAT_DEFAULT")
+
+
 def shell() -> str:
     return _read("SHELL") or "/bin/sh"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
@@ -15,6 +15,7 @@ from fluxlike.errors import InvalidRequest
 Parser = Callable[[object], Any]
 """Takes what TOML gave, or the text after `=`. Its ValueError ends the sentence "the value must be"."""
 
+EXEC_MODES = ("spawn", "null")
 LEVELS = ("debug", "info", "warning", "error", "critical")
 MOST_CORES = 1 << 20
 """A mask of the cores is made from the number: a slip of the finger must not take a gigabyte."""
@@ -59,10 +60,20 @@ def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def level(value: object) -> str:
-    if value not in LEVELS:
-        raise ValueError(f"one of {', '.join(LEVELS)}")
-    return str(value)
+def one_of(*known: str) -> Parser:
+    def parse(value: object) -> str:
+        if value not in known:
+            raise ValueError(f"one of {', '.join(known)}{_nearest(str(value), known)}")
+        return str(value)
+
+    return parse
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    import difflib  # only a mistake pays for it
+
+    close = difflib.get_close_matches(word.lower(), known, n=1)
+    return f" (the nearest is {close[0]})" if close else ""
 
 
 def topology(value: object) -> int:
@@ -130,14 +141,15 @@ _KEYS = (
     Key("exec.lost-grace", "exec", "lost_grace", _PATIENCE, "how long jobs of a lost node are waited for"),
     Key("exec.orphan-timeout", "exec", "orphan_timeout", _PATIENCE, "how long tasks outlive their broker"),
     Key("exec.kill-timeout", "exec", "kill_timeout", _DELAY, "time between the first signal and SIGKILL"),
+    Key("exec.mode", "exec", "mode", one_of(*EXEC_MODES), "spawn: run jobs; null: only say that they ended"),
     Key("resource.cores", "resource", "cores", count(1, MOST_CORES), "cores of a rank, not those found"),
     Key("resource.gpus", "resource", "gpus", count(0, MOST_CORES), "gpus of a rank, not those found"),
     Key("broker.quorum", "broker", "quorum", count(1), "brokers online before the initial program runs"),
     Key("broker.quorum-warn", "broker", "quorum_warn", seconds(zero=False), "time between warnings"),
     Key("broker.cleanup-timeout", "broker", "cleanup_timeout", _PATIENCE, "how long jobs get to end"),
     Key("broker.shutdown-timeout", "broker", "shutdown_timeout", _PATIENCE, "how long children get to leave"),
-    Key("log.level", "log", "level", level, "least severe level kept for dmesg"),
-    Key("log.stderr-level", "log", "stderr_level", level, "least severe level written to standard error"),
+    Key("log.level", "log", "level", one_of(*LEVELS), "least severe level kept for dmesg"),
+    Key("log.stderr-level", "log", "stderr_level", one_of(*LEVELS), "least severe level written to standard error"),
     Key("log.ring", "log", "ring", count(1, 1 << 24), "log entries kept on each broker"),
     Key("bootstrap.curve_cert", "bootstrap", "curve_cert", text, "certificate that all brokers share"),
     Key("bootstrap.default_port", "bootstrap", "default_port", count(1, 65535), "port that %p stands for"),

@@ -26,6 +26,10 @@ class ExecSettings:
     kill_timeout: float = 5.0
     """Seconds between the first signal and SIGKILL: time for a program to write a checkpoint's last block."""
 
+    mode: str = "spawn"
+    """What executors do with a job: `spawn` runs its tasks; `null` runs nothing and says at once that it ended well,
+    to measure the rest of the instance. Counts when an executor is started."""
+
     def orphan_timeout_for(self, *, has_state: bool) -> float:
         """Without a state directory no broker will come back for the tasks, so they end soon; with one, even
         an upgrade of the broker's software is over within ten minutes."""

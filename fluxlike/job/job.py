@@ -7,13 +7,20 @@ from typing import Any
 
 from fluxlike.errors import InvalidTransition
 from fluxlike.ids import encode_f58
-from fluxlike.job.states import FATAL, NEXT, State
+from fluxlike.job.array import TASK_EVENTS, TaskTable
+from fluxlike.job.states import EVENTS, FATAL, NEXT, State
 
 Context = dict[str, Any]
 Event = tuple[float, str, Context | None]
 """(timestamp, name, context): a row of the eventlog."""
 
 NO_STATUS = -1
+
+LETTERS = {name: bytes([65 + number]) for number, name in enumerate(sorted(EVENTS))}
+"""How `Job.trail` writes an event."""
+
+_OTHER = b"~"
+_NAMES = {letter[0]: name for name, letter in LETTERS.items()} | {_OTHER[0]: "debug"}
 
 
 class Job:
@@ -27,7 +34,6 @@ class Job:
         "dependencies",
         "digest",
         "ended",
-        "eventlog",
         "exception",
         "expiration",
         "finished",
@@ -36,7 +42,7 @@ class Job:
         "id",
         "launched",
         "priority",
-        "seq",
+        "retired",
         "spec",
         "started",
         "state",
@@ -46,6 +52,8 @@ class Job:
         "t_inactive",
         "t_run",
         "t_submit",
+        "tasks",
+        "trail",
         "urgency",
         "userid",
     )
@@ -55,7 +63,8 @@ class Job:
         self.digest = digest
         self.cc = cc
         self.state = State.NEW
-        self.seq = 0
+        self.trail = b""
+        """One letter for each event so far: enough to number the next one and to tell the job's story."""
         self.userid = 0
         self.urgency = 16
         self.priority = -1
@@ -72,15 +81,22 @@ class Job:
         self.held = False
         """Resources are allocated and not yet freed."""
         self.attempt = 0
+        self.tasks: TaskTable | None = None
+        """Of an array job; its own events and those of its tasks are in one log."""
         self.expiration = 0.0
         self.t_submit = self.t_depend = self.t_run = self.t_cleanup = self.t_inactive = 0.0
-        self.eventlog: list[Event] | None = []
-        """None once the job is inactive: the store has it."""
         # Not from events: where the job stands with the scheduler and the executors, rebuilt by asking after a restart.
         self.spec: Any = None
         self.allocation: Any = None
         self.launched = False
+        self.retired = False
+        """Inactive, and that is committed: nothing about it changes any more."""
         self.annotations: Context | None = None
+
+    @property
+    def seq(self) -> int:
+        """Events so far, which is the number of the next one."""
+        return len(self.trail)
 
     def __repr__(self) -> str:
         return f"<job {encode_f58(self.id)} {self.state.name}>"
@@ -92,7 +108,7 @@ def check(job: Job, name: str, context: Context | None) -> State:
     following = NEXT.get((job.state, key))
     if following is None and name.startswith("debug.") and job.state is not State.INACTIVE:
         following = job.state
-    if following is None and name == "submit" and job.seq == 0:
+    if following is None and name == "submit" and not job.trail:
         following = State.NEW
     if following is None:
         raise InvalidTransition(f"{name} is not allowed in {job.state.name}; {story(job)}")
@@ -104,8 +120,10 @@ def check(job: Job, name: str, context: Context | None) -> State:
 
 def _broken_rule(job: Job, name: str, context: Context | None) -> str:
     """What the table of states cannot say."""
-    if not job.seq and name != "submit":
+    if not job.trail and name != "submit":
         return "the first event is submit"
+    if name in TASK_EVENTS and job.tasks is None:
+        return "it is not an array"
     rule = _RULES.get(name)
     return rule(job, context or {}) if rule is not None else ""
 
@@ -134,9 +152,12 @@ def apply(job: Job, timestamp: float, name: str, context: Context | None = None)
     effect = _EFFECTS.get(name)
     if effect is not None:
         effect(job, context or {})
-    job.seq += 1
-    if job.eventlog is not None:
-        job.eventlog.append((timestamp, name, context))
+    if job.tasks is not None:
+        if name in TASK_EVENTS:
+            job.tasks.apply(name, timestamp, context or {})
+        elif name == "submit":
+            job.tasks.submitted(timestamp, context or {})
+    job.trail += LETTERS.get(name, _OTHER)
     if following is not before or name == "submit":
         job.state = following
         stamp = _STAMPS.get(following)
@@ -232,7 +253,7 @@ _EFFECTS = {
 
 def story(job: Job) -> str:
     """The job's events in one line, for an error that someone must understand."""
-    names = " ".join(name for _, name, _ in job.eventlog) if job.eventlog is not None else f"{job.seq} events"
+    names = " ".join(_NAMES[letter] for letter in job.trail)
     return f"job {encode_f58(job.id)} is {job.state.name} after: {names or 'nothing'}"
 
 

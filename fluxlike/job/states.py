@@ -38,6 +38,14 @@ _FORWARD: dict[tuple[State, str], State] = {
     # A job cancelled between its alloc and the news of its start still hears of both start and finish.
     (State.CLEANUP, "start"): State.CLEANUP,
     (State.CLEANUP, "finish"): State.CLEANUP,
+    # Of the tasks of an array job, which has its alloc and start with the first of them and its finish with the last.
+    (State.RUN, "task-alloc"): State.RUN,
+    (State.RUN, "task-start"): State.RUN,
+    (State.RUN, "task-finish"): State.RUN,
+    (State.SCHED, "task-exception"): State.SCHED,
+    (State.RUN, "task-exception"): State.RUN,
+    (State.CLEANUP, "task-start"): State.CLEANUP,
+    (State.CLEANUP, "task-finish"): State.CLEANUP,
     (State.CLEANUP, "release"): State.CLEANUP,
     (State.CLEANUP, "free"): State.CLEANUP,
     (State.CLEANUP, "clean"): State.INACTIVE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluxlike.job.array import TaskTable
 from fluxlike.job.job import Job
 from fluxlike.job.states import State
 
@@ -11,7 +12,7 @@ _FIELDS = (
     "userid",
     "urgency",
     "priority",
-    "seq",
+    "trail",
     "status",
     "started",
     "finished",
@@ -27,17 +28,33 @@ _FIELDS = (
 
 def summary_of(job: Job, nodes: list[Any]) -> list[Any]:
     """Plain values in a fixed order; `nodes` is where it ran."""
-    return [1, [getattr(job, name) for name in _FIELDS], list(job.flags), job.exception, nodes]
+    return [
+        2,
+        [getattr(job, name) for name in _FIELDS],
+        list(job.flags),
+        job.exception,
+        nodes,
+        None if job.tasks is None else job.tasks.pack(),
+    ]
 
 
 def from_summary(job: Job, summary: list[Any]) -> list[Any]:
     """Fill a fresh job; returns the nodes."""
-    _version, values, flags, exception, nodes = summary
+    _version, values, flags, exception, nodes, tasks = summary
     for name, value in zip(_FIELDS, values, strict=True):
         setattr(job, name, value)
     job.flags = tuple(flags)
     job.exception = None if exception is None else (exception[0], exception[1], exception[2])
+    if job.tasks is not None:
+        job.tasks.unpack(tasks, job.t_submit)
     job.state = State.INACTIVE
-    job.eventlog = None
+    job.retired = True
     found: list[Any] = nodes
     return found
+
+
+def table_from_summary(count: int, summary: list[Any]) -> TaskTable:
+    """The tasks of an inactive array, enough to count them."""
+    table = TaskTable(0, count, None)
+    table.unpack(summary[5], 0.0)
+    return table

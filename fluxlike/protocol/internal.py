@@ -29,7 +29,6 @@ class LaunchRow:
 
     def __init__(
         self,
-        *,
         id: int,
         attempt: int,
         digest: str,
@@ -145,3 +144,11 @@ class JobAlive(Payload):
 
     topic = "job.alive"
     id: int
+
+
+class OutputForget(Payload):
+    """Jobs that were purged: their output goes with them, and that of the tasks of arrays, by ranges of ids."""
+
+    topic = "output.forget"
+    ids: list[int]
+    ranges: list[Any]

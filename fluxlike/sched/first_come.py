@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fluxlike.errors import FluxlikeError, Unsatisfiable
 from fluxlike.ids import encode_f58
-from fluxlike.sched.interface import Allocation, Node
+from fluxlike.sched.interface import Allocation, Node, Tasks
 from fluxlike.sched.match import Machine
 from fluxlike.sched.pending import HELD, Pending
 from fluxlike.sched.request import Request
@@ -14,13 +16,15 @@ from fluxlike.sched.shortage import EVER, NOW, shortage
 class FirstCome:
     """Implements `Scheduler` (interface.py), which says what each method promises."""
 
-    __slots__ = ("_blocked", "_empty", "_held", "_machine", "_pending")
+    __slots__ = ("_arrays", "_blocked", "_empty", "_held", "_machine", "_pending")
 
     def __init__(self) -> None:
         self._machine = Machine()
         self._empty = Machine()
         """The same nodes, all up and nothing held: what could ever run is asked here, by the same rule."""
         self._pending = Pending()
+        self._arrays: dict[int, Tasks] = {}
+        """Jobs in the queue that ask for each of their tasks."""
         self._held: dict[int, Allocation] = {}
         self._blocked: int | None = None
         """The head that did not fit: not tried again until something comes free or another is the head."""
@@ -39,15 +43,18 @@ class FirstCome:
         if not self._empty.fits(request):
             raise Unsatisfiable(f"could not run even on an empty machine: {shortage(self._empty, request, EVER)}")
 
-    def enqueue(self, job_id: int, request: Request, priority: int) -> None:
+    def enqueue(self, job_id: int, request: Request, priority: int, tasks: Tasks | None = None) -> None:
         if job_id in self._held:
             return
         if job_id == self._blocked:
             self._blocked = None
+        if tasks is not None:
+            self._arrays[job_id] = tasks
         self._pending.put(job_id, request, priority)
 
     def dequeue(self, job_id: int) -> None:
         self._pending.remove(job_id)
+        self._arrays.pop(job_id, None)
 
     def reprioritize(self, job_id: int, priority: int) -> None:
         if job_id in self._pending:
@@ -63,10 +70,21 @@ class FirstCome:
             if allocation is None:
                 self._blocked = job_id
                 break
-            self._pending.remove(job_id)
-            self._held[job_id] = allocation
-            granted.append((job_id, allocation))
+            key = self._next_key(job_id)
+            self._held[key] = allocation
+            granted.append((key, allocation))
         return granted
+
+    def _next_key(self, job_id: int) -> int:
+        """Who holds what was just found: the job, which then waits no longer, or one of its tasks."""
+        tasks = self._arrays.get(job_id)
+        if tasks is None:
+            self._pending.remove(job_id)
+            return job_id
+        key = tasks.take()
+        if not tasks.ready:
+            self.dequeue(job_id)
+        return key
 
     def adopt(self, job_id: int, allocation: Allocation) -> None:
         if self._held.get(job_id) == allocation:
@@ -101,6 +119,9 @@ class FirstCome:
             return f"behind {encode_f58(head)}"
         request = self._pending.request(job_id)
         return "next" if self._machine.fits(request) else shortage(self._machine, request, NOW)
+
+    def in_order(self) -> Iterator[int]:
+        return self._pending.in_order()
 
     def position(self, job_id: int) -> int:
         return self._pending.position(job_id)

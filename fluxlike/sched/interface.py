@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from fluxlike.sched.request import Request
@@ -31,6 +32,19 @@ class Allocation:
         return f"Allocation(nodes={self.nodes!r}, slots_per_node={self.slots_per_node!r})"
 
 
+class Tasks(Protocol):
+    """What of an array job matters here: it asks for the same again and again."""
+
+    @property
+    def ready(self) -> bool:
+        """May another task be given resources now?"""
+        ...
+
+    def take(self) -> int:
+        """The key under which the next task holds its resources."""
+        ...
+
+
 class Scheduler(Protocol):
     def define(self, rank: int, host: str, core_mask: int, gpu_mask: int) -> None:
         """A rank's inventory. It is not available until said so. Said again, it replaces what was known;
@@ -46,8 +60,10 @@ class Scheduler(Protocol):
         every defined node up and empty."""
         ...
 
-    def enqueue(self, job_id: int, request: Request, priority: int) -> None:
-        """Asks for resources. Asking again replaces the request; a job that holds some is left alone."""
+    def enqueue(self, job_id: int, request: Request, priority: int, tasks: Tasks | None = None) -> None:
+        """Asks for resources. Asking again replaces the request; a job that holds some is left alone.
+
+        With `tasks` it asks once for each of them, until none is ready; then it no longer waits."""
         ...
 
     def dequeue(self, job_id: int) -> None:
@@ -59,8 +75,8 @@ class Scheduler(Protocol):
         ...
 
     def allocate(self, limit: int) -> list[tuple[int, Allocation]]:
-        """Up to `limit` jobs that now hold resources, in the order they got them. Higher priority goes first,
-        then the smaller id; priority 0 is held and never considered."""
+        """Up to `limit` jobs, or tasks by their keys, that now hold resources, in the order they got them. Higher
+        priority goes first, then the smaller id; priority 0 is held and never considered."""
         ...
 
     def adopt(self, job_id: int, allocation: Allocation) -> None:
@@ -73,6 +89,10 @@ class Scheduler(Protocol):
 
     def reason(self, job_id: int) -> str:
         """Why the job waits, in a few words. Raises NotFound for a job that does not."""
+        ...
+
+    def in_order(self) -> Iterator[int]:
+        """The jobs that wait, in the order they go, held ones last. Taking a few of many is cheap."""
         ...
 
     def position(self, job_id: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from fluxlike.errors import NotFound
@@ -57,6 +58,23 @@ class Pending:
                 return job_id
             heappop(heap)
         return None
+
+    def in_order(self) -> Iterator[int]:
+        """Walks down the heap from its top: the next one is among the children of those taken before."""
+        heap, jobs = self._heap, self._jobs
+        frontier = [(heap[0], 0)] if heap else []
+        last = None
+        while frontier:
+            entry, at = heappop(frontier)
+            for child in (2 * at + 1, 2 * at + 2):
+                if child < len(heap):
+                    heappush(frontier, (heap[child], child))
+            job = jobs.get(entry[1])
+            # A job that came back with its old priority may be there twice, one after the other.
+            if job is not None and job[0] == -entry[0] and entry != last:
+                last = entry
+                yield entry[1]
+        yield from sorted(job_id for job_id, (priority, _) in jobs.items() if priority == HELD)
 
     def position(self, job_id: int) -> int:
         """1 for the head, 0 for a held job. The first call after a change sorts, others look up."""

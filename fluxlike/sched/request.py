@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NoReturn
 
 from fluxlike.errors import InvalidRequest, Unsatisfiable
@@ -23,6 +24,14 @@ class Request:
         self.cores = cores
         self.gpus = gpus
         self.exclusive = exclusive
+
+    def slots_on(self, nodes: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
+        """How many slots each of the nodes (rank, core mask, gpu mask) holds that were given for this request."""
+        if self.nodes:
+            return tuple(self.slots for _ in nodes)
+        if self.cores:
+            return tuple(cores.bit_count() // self.cores for _, cores, _ in nodes)
+        return tuple(gpus.bit_count() // self.gpus for _, _, gpus in nodes)
 
     def _key(self) -> tuple[int, int, int, int, bool]:
         return self.nodes, self.slots, self.cores, self.gpus, self.exclusive

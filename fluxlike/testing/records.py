@@ -38,6 +38,8 @@ def job_record(id: int, **fields: Any) -> dict[str, Any]:
         "annotations": {},
         "reason": "",
         "attempt": 0,
+        "array": 0,
+        "tasks": {},
     }
     unknown = fields.keys() - record.keys()
     if unknown:

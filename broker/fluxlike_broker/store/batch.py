@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-JobTuple = tuple[int, str, int, int, str, str | None, float]
-EventTuple = tuple[int, int, float, str, str | None]
+JobTuple = tuple[int, str, int, int, str, str | None, float, int]
+"""id, digest, userid, urgency, flags, vars, submitted, tasks."""
+
+EndTuple = tuple[float, str, int, str, int, bytes]
+"""ended, result, userid, name, tasks, summary."""
+
+Log = tuple[int, tuple[str, ...]]
+"""Number of the first event, and lines in order (job/eventlog.py): one or several events each."""
 
 
 class Batch:
     """What one transaction will hold. Belongs to one thread at a time and is never shared.
 
     Rows and callbacks travel together, so that a callback can only run after the rows it speaks of.
-    Allocations, summaries, specs and state are kept by key: the last one given wins.
+    Allocations, ends, specs, keys and state are kept by key: the last one given wins.
     """
 
-    __slots__ = ("allocations", "callbacks", "events", "finished", "jobs", "specs", "state")
+    __slots__ = ("allocations", "callbacks", "ended", "jobs", "keys", "logs", "specs", "state")
 
     def __init__(self) -> None:
         self.specs: dict[str, bytes] = {}
         self.jobs: list[JobTuple] = []
-        self.events: list[EventTuple] = []
+        self.logs: dict[int, Log] = {}
         self.allocations: dict[int, str] = {}
-        self.finished: dict[int, bytes] = {}
+        self.ended: dict[int, EndTuple] = {}
+        self.keys: dict[str, tuple[int, int, float]] = {}
         self.state: dict[str, str] = {}
         self.callbacks: list[Callable[[], None]] = []
 
@@ -30,23 +37,26 @@ class Batch:
         """A spec is stored once; giving a digest that the store already has changes nothing."""
         self.specs[digest] = body
 
-    def job(
-        self, id: int, digest: str, userid: int, urgency: int, flags: str, vars: str | None, submitted: float
-    ) -> None:
-        """A new job. Its id must not be in the store yet."""
-        self.jobs.append((id, digest, userid, urgency, flags, vars, submitted))
+    def job(self, row: JobTuple) -> None:
+        """A new job. Its id must not be in the store yet, and its first events must come in this batch."""
+        self.jobs.append(row)
 
-    def event(self, job: int, seq: int, ts: float, name: str, context: str | None = None) -> None:
-        """One line of a job's eventlog; `seq` counts from 0 without a gap."""
-        self.events.append((job, seq, ts, name, context))
+    def event(self, job: int, seq: int, lines: str) -> None:
+        """The next part of a job's eventlog; `seq` is the number of its first event, counted from 0."""
+        known = self.logs.get(job)
+        self.logs[job] = (seq, (lines,)) if known is None else (known[0], (*known[1], lines))
 
     def allocation(self, job: int, r: str) -> None:
-        """The job's R as JSON; replaces an earlier one."""
+        """The job's R as JSON. It goes with the alloc event, which must be in this batch."""
         self.allocations[job] = r
 
-    def done(self, job: int, summary: bytes) -> None:
-        """The job is inactive: from now on `load` gives its summary instead of its events."""
-        self.finished[job] = summary
+    def end(self, job: int, row: EndTuple) -> None:
+        """The job is inactive: from now on it belongs to the history."""
+        self.ended[job] = row
+
+    def key(self, key: str, first: int, count: int, submitted: float) -> None:
+        """This submission must not be taken twice."""
+        self.keys[key] = (first, count, submitted)
 
     def put(self, key: str, value: str) -> None:
         """A named value; replaces an earlier one. Keys that begin with `store.` are the store's own."""
@@ -58,12 +68,12 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        counts = (self.specs, self.jobs, self.events, self.allocations, self.finished, self.state)
+        counts = (self.specs, self.jobs, self.logs, self.ended, self.keys, self.state)
         return sum(map(len, counts))
 
     def __bool__(self) -> bool:
         """Is there anything to write or to call?"""
-        return bool(self.events or self.callbacks or self.rows)
+        return bool(self.logs or self.callbacks or self.rows)
 
     def job_ids(self) -> set[int]:
         """The jobs that this batch would make known, not those it merely has news of."""
@@ -77,18 +87,22 @@ class Batch:
         """
         gone = frozenset(ids)
         self.jobs = [row for row in self.jobs if row[0] not in gone]
-        self.events = [row for row in self.events if row[0] not in gone]
         for job in gone:
+            self.logs.pop(job, None)
             self.allocations.pop(job, None)
-            self.finished.pop(job, None)
+            self.ended.pop(job, None)
+        self.keys = {key: row for key, row in self.keys.items() if row[0] not in gone}
         return self
 
     def extend(self, later: Batch) -> None:
         """Put what `later` holds behind what is here."""
         self.specs.update(later.specs)
         self.jobs += later.jobs
-        self.events += later.events
+        for job, (seq, lines) in later.logs.items():
+            known = self.logs.get(job)
+            self.logs[job] = (seq, lines) if known is None else (known[0], known[1] + lines)
         self.allocations.update(later.allocations)
-        self.finished.update(later.finished)
+        self.ended.update(later.ended)
+        self.keys.update(later.keys)
         self.state.update(later.state)
         self.callbacks += later.callbacks

@@ -1,21 +1,19 @@
-"""Reading the store back: everything at start, one job's log later.
+"""Reading the store back at the start of rank 0: what is not over yet.
 
 These run in the writer's thread, through `StoreWriter.query`; SQLAlchemy is already loaded there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-EventRow = tuple[int, float, str, str | None]
-"""Sequence number, timestamp, name, context as JSON."""
-
-InactiveRow = tuple[int, str, str | None, bytes | None]
-"""Job id, digest of its spec, vars, summary."""
+_IN_PIECES = {"yield_per": 5000}
+"""A million rows should not be in memory twice, as the server's answer and as ours."""
 
 
 @dataclass(slots=True)
@@ -24,91 +22,65 @@ class JobRow:
 
     id: int
     digest: str
-    userid: int
-    urgency: int
-    flags: str
     vars: str | None
-    submitted: float
-    events: list[EventRow] = field(default_factory=list)
+    tasks: int
+    log: list[str]
+    """Parts of its eventlog, in order (job/eventlog.py)."""
     allocation: str | None = None
 
 
 @dataclass(slots=True)
 class Loaded:
-    """The whole store: jobs in the order of their ids, events in the order they happened."""
+    """What a broker needs to go on where the last one stopped. Jobs are in the order of their ids."""
 
     specs: dict[str, bytes]
-    inactive: list[InactiveRow]
     active: list[JobRow]
     state: dict[str, str]
+    results: dict[str, int] = field(default_factory=dict)
+    """How many inactive jobs ended how, without arrays."""
+    arrays: list[tuple[int, bytes]] = field(default_factory=list)
+    """Number of tasks and summary of each inactive array."""
+    newest: int = 0
+    """The largest id that was ever given to a job still known."""
 
 
 def load(connection: Connection) -> Loaded:
-    """Everything a broker needs to go on where the last one stopped."""
-    from sqlalchemy import select
+    from sqlalchemy import func, select
 
-    from fluxlike_broker.store import schema
+    from fluxlike_broker.store.schema import OWN, history, jobs, specs, state
 
-    specs, state = schema.specs, schema.state
-    kept = select(state.c.key, state.c.value).where(~state.c.key.startswith(schema.OWN))
+    kept = select(state.c.key, state.c.value).where(~state.c.key.startswith(OWN))
+    ends = select(history.c.result, func.count()).where(history.c.tasks == 0).group_by(history.c.result)
+    arrays = select(history.c.tasks, history.c.summary).where(history.c.tasks > 0)
+    active = list(_active(connection))
+    wanted = {row.digest for row in active}
     return Loaded(
-        specs={digest: body for digest, body in connection.execute(select(specs.c.digest, specs.c.body))},
-        inactive=_inactive(connection),
-        active=_active(connection),
+        specs={d: b for d, b in connection.execute(select(specs.c.digest, specs.c.body)) if d in wanted},
+        active=active,
         state={key: value for key, value in connection.execute(kept)},
+        results={result: count for result, count in connection.execute(ends)},
+        arrays=[(tasks, summary) for tasks, summary in connection.execute(arrays)],
+        newest=connection.scalar(select(func.max(jobs.c.id))) or 0,
     )
 
 
-def events_of(connection: Connection, job_id: int) -> list[EventRow]:
-    """A job's eventlog in order; empty for a job that the store does not know."""
-    from sqlalchemy import select
+def _active(connection: Connection) -> Iterator[JobRow]:
+    from sqlalchemy import exists, select
 
-    from fluxlike_broker.store.schema import events
+    from fluxlike_broker.store.schema import history, jobs, segments
 
-    found = select(events.c.seq, events.c.ts, events.c.name, events.c.context).where(events.c.job == job_id)
-    return [(seq, ts, name, context) for seq, ts, name, context in connection.execute(found.order_by(events.c.seq))]
-
-
-def allocation_of(connection: Connection, job_id: int) -> str | None:
-    """A job's R as JSON, also after the job has ended; None if it never had one."""
-    from sqlalchemy import select
-
-    from fluxlike_broker.store.schema import allocations
-
-    found: str | None = connection.scalar(select(allocations.c.r).where(allocations.c.job == job_id))
-    return found
-
-
-def _inactive(connection: Connection) -> list[InactiveRow]:
-    from sqlalchemy import select
-
-    from fluxlike_broker.store.schema import jobs
-
-    found = select(jobs.c.id, jobs.c.digest, jobs.c.vars, jobs.c.summary).where(jobs.c.done == 1)
-    return [(id, digest, vars, summary) for id, digest, vars, summary in connection.execute(found.order_by(jobs.c.id))]
-
-
-def _active(connection: Connection) -> list[JobRow]:
-    from sqlalchemy import select
-
-    from fluxlike_broker.store.schema import allocations, events, jobs
-
-    columns = (
-        jobs.c.id,
-        jobs.c.digest,
-        jobs.c.userid,
-        jobs.c.urgency,
-        jobs.c.flags,
-        jobs.c.vars,
-        jobs.c.submitted,
-    )
-    unfinished = jobs.c.done == 0
-    rows = connection.execute(select(*columns).where(unfinished).order_by(jobs.c.id))
-    active = {row[0]: JobRow(*row) for row in rows}
-    held = select(allocations.c.job, allocations.c.r).join(jobs, jobs.c.id == allocations.c.job)
-    for job, r in connection.execute(held.where(unfinished)):
-        active[job].allocation = r
-    log = select(events).join(jobs, jobs.c.id == events.c.job).where(unfinished)
-    for job, seq, ts, name, context in connection.execute(log.order_by(events.c.job, events.c.seq)):
-        active[job].events.append((seq, ts, name, context))
-    return list(active.values())
+    unfinished = ~exists().where(history.c.id == jobs.c.id)
+    news: dict[int, list[Any]] = {}
+    rows = select(segments.c.job, segments.c.log, segments.c.r)
+    of_active = rows.join(jobs, jobs.c.id == segments.c.job).where(unfinished)
+    of_active = of_active.order_by(segments.c.job, segments.c.seq)
+    for job, log, r in connection.execute(of_active, execution_options=_IN_PIECES):
+        news.setdefault(job, []).append((log, r))
+    columns = (jobs.c.id, jobs.c.digest, jobs.c.vars, jobs.c.tasks, jobs.c.log)
+    found = select(*columns).where(unfinished).order_by(jobs.c.id)
+    for id, digest, vars, tasks, first in connection.execute(found, execution_options=_IN_PIECES):
+        row = JobRow(id, digest, vars, tasks, [first])
+        for log, r in news.get(id, ()):
+            row.log.append(log)
+            row.allocation = r or row.allocation
+        yield row

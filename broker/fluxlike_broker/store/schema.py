@@ -6,6 +6,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Double,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -19,8 +20,8 @@ from sqlalchemy.engine import Connection
 
 from fluxlike.errors import StoreUnavailable
 
-VERSION = 1
-"""Counts up with every change of a table; a store written by a newer program is refused, never guessed at."""
+VERSION = 2
+"""Counts up with every change of a table; a store written by another version is refused, never guessed at."""
 
 OWN = "store."
 """State keys with this prefix belong to the store itself."""
@@ -49,27 +50,48 @@ jobs = Table(
     Column("flags", Text, nullable=False),
     Column("vars", Text),
     Column("submitted", Double, nullable=False),
-    Column("done", Integer, nullable=False, server_default="0"),
-    Column("summary", LargeBinary),
+    Column("tasks", Integer, nullable=False),
+    # The first part of the eventlog: what happened before the job was committed.
+    Column("log", Text, nullable=False),
 )
 
-events = Table(
-    "events",
+# A part of an eventlog for each commit that brought news of the job, not a row for each event: a third of the rows.
+segments = Table(
+    "segments",
     metadata,
     Column("job", _Id, primary_key=True, autoincrement=False),
     Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("ts", Double, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("context", Text),
+    Column("log", Text, nullable=False),
+    # What was allocated, if that is among the news.
+    Column("r", Text),
     # The key is the clustering order: a job's log is read in one sweep, and no second index is kept.
     sqlite_with_rowid=False,
 )
 
-allocations = Table(
-    "allocations",
+# Inactive jobs. A job without a row here is active.
+history = Table(
+    "history",
     metadata,
-    Column("job", _Id, primary_key=True, autoincrement=False),
-    Column("r", Text, nullable=False),
+    Column("id", _Id, primary_key=True, autoincrement=False),
+    Column("ended", Double, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("userid", _Id, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("tasks", Integer, nullable=False),
+    Column("summary", LargeBinary, nullable=False),
+    # The last part of the eventlog.
+    Column("log", Text, nullable=False),
+    Index("history_by_end", "ended", "id"),
+)
+
+# Keys of submissions: the same key again is answered with the same ids.
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("first", _Id, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("submitted", Double, nullable=False),
 )
 
 state = Table(
@@ -80,8 +102,8 @@ state = Table(
 )
 
 
-class NewerSchema(StoreUnavailable):
-    """The store was written by a newer program than this one."""
+class OtherSchema(StoreUnavailable):
+    """The store was written by another version of this program."""
 
 
 def is_new(connection: Connection) -> bool:
@@ -100,5 +122,6 @@ def check(connection: Connection) -> None:
     found = connection.scalar(select(state.c.value).where(state.c.key == VERSION_KEY))
     if found is None or not str(found).isdecimal():
         raise StoreUnavailable("the database is not a fluxlike store")
-    if int(found) > VERSION:
-        raise NewerSchema(f"the store has schema version {found}, this program knows up to {VERSION}")
+    if int(found) != VERSION:
+        age = "a newer" if int(found) > VERSION else "an older"
+        raise OtherSchema(f"the store has schema version {found}, of {age} fluxlike; this one knows {VERSION} only")

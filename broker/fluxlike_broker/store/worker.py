@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fluxlike.errors import FluxlikeError, StoreUnavailable
+from fluxlike_broker.store import salvage
 from fluxlike_broker.store.batch import Batch
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ Query = tuple[Callable[["Connection"], Any], Callable[[Any], None]]
 
 PAUSE = 0.1
 """Least seconds between attempts while the store fails, however often a busy broker flushes."""
+
+SHOWN = 3
+"""Rows named in a message about rows."""
 
 PROBE = "store.probe"
 """Written when a failed store has nothing else to write: only a write shows that it takes writes again."""
@@ -42,14 +46,20 @@ class Work:
 
 
 class Result:
-    """What comes back: the batch, and why it is not on disk (None: it is), and answers ready to be called."""
+    """What comes back: the batch, and why it is not on disk (None: it is), and answers ready to be called.
 
-    __slots__ = ("answers", "batch", "reason")
+    `in_doubt`: rows of an earlier batch, or of this one, may be on disk or not; the thread keeps them, finds
+    out, and gives their callbacks back with a later batch. `hopeless`: the rows themselves are what is wrong.
+    """
+
+    __slots__ = ("answers", "batch", "hopeless", "in_doubt", "reason")
 
     def __init__(self, batch: Batch, reason: str | None, answers: list[Callable[[], None]]) -> None:
         self.batch = batch
         self.reason = reason
         self.answers = answers
+        self.in_doubt = False
+        self.hopeless = False
 
 
 _NOTHING = Work(Batch(), [])
@@ -73,6 +83,9 @@ class Worker:
         self._stopped = threading.Event()
         self._database: Database | None = None
         self._failed_at: float | None = None
+        self._doubtful: Batch | None = None
+        self._hopeless = False
+        """The last failure was about the rows."""
 
     def give(self, work: Work) -> None:
         self._work.put(work)
@@ -114,23 +127,37 @@ class Worker:
         if isinstance(error, Exception):
             return self._give_up(work, error)
         self._failed_at = None
+        self._hopeless = False
         return Result(work.batch, None, [self._answer(query) for query in work.queries])
 
     def _write(self, work: Work) -> None:
+        self._settle_doubt(work)
         batch = work.batch
         if self._failed_at is not None and not batch.rows:
             batch = Batch()
             batch.put(PROBE, "")
         # Opened only now: a store that nothing was written to leaves no file behind.
         if batch.rows:
-            from fluxlike_broker.store.commit import commit
-
-            database = self._opened()
-            connection = database.connection()
-            database.check()
-            commit(connection, batch)
+            self._store(self._opened(), batch)
         elif work.queries:
             self._opened().connection()
+
+    def _settle_doubt(self, work: Work) -> None:
+        if self._doubtful is not None:
+            self._opened().write(self._doubtful)
+            work.batch.callbacks[:0] = self._doubtful.callbacks
+            self._doubtful = None
+
+    def _store(self, database: Database, batch: Batch) -> None:
+        try:
+            database.write(batch)
+        except Exception as error:
+            if not database.is_hopeless(error):
+                raise
+            _quietly(database.drop)
+            if batch.jobs and not self._hopeless:  # they can still be refused, and the rest may do without them
+                raise _Hopeless(_culprits(database, batch, error)) from error
+            _save(database, batch)
 
     def _opened(self) -> Database:
         if self._database is None:
@@ -144,27 +171,54 @@ class Worker:
         return partial(callback, _outcome(self._ask, function))
 
     def _ask(self, function: Callable[[Connection], T]) -> T:
-        connection = self._opened().connection()
-        try:
-            return function(connection)
-        finally:
-            connection.rollback()  # a question leaves no transaction open behind it
+        return self._opened().ask(function)
 
     def _give_up(self, work: Work, error: Exception) -> Result:
         """Let go of the connection too: it may be what is broken, and closing it undoes what it had begun."""
         self._failed_at = monotonic()
+        self._hopeless = isinstance(error, _Hopeless)
         reason = self._reason(error)
         answer: Exception = StoreUnavailable(reason)
         if self._database is not None:
             _quietly(self._database.drop)
         if isinstance(error, FluxlikeError):
             answer = type(error)(reason)
-        return Result(work.batch, reason, [partial(callback, answer) for _, callback in work.queries])
+        result = Result(work.batch, reason, [partial(callback, answer) for _, callback in work.queries])
+        if self._database is not None and self._database.in_doubt and self._doubtful is None:
+            self._doubtful, result.batch = work.batch, Batch()
+        result.in_doubt = self._doubtful is not None
+        result.hopeless = self._hopeless
+        return result
 
     def _reason(self, error: Exception) -> str:
-        # SQLAlchemy's own text carries the statement with all its parameters.
-        text = str(getattr(error, "orig", None) or error) or type(error).__name__
-        return text if self._database is None else f"{self._database.name}: {text}"
+        return str(error) if self._database is None else self._database.reason(error)
+
+
+class _Hopeless(StoreUnavailable):
+    """Rows that the database will never take."""
+
+
+def _culprits(database: Database, batch: Batch, error: Exception) -> str:
+    """Who is to blame, by name; the first few are enough to look for."""
+    found = salvage.refused(salvage.units(batch), database.try_out, database.is_hopeless)
+    names = ", ".join(name for name, _ in found[:SHOWN])
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f"{names}{more} cannot be stored: {found[0][1] if found else error}"
+
+
+def _save(database: Database, batch: Batch) -> None:
+    """Store all that can be stored in any way. What cannot is lost: only a restart, which replays what there is,
+    will show what that means for its job."""
+
+    def attempt(part: Batch) -> None:
+        try:
+            database.write(part, replace=True)
+        except Exception:
+            _quietly(database.drop)
+            raise
+
+    for name, error in salvage.refused(salvage.units(batch), attempt, database.is_hopeless):
+        log.error("store: %s: news of it cannot be stored and are lost: %s", name, database.reason(error))
 
 
 def _outcome(function: Callable[..., T], *arguments: Any) -> T | Exception:

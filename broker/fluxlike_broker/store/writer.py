@@ -38,8 +38,10 @@ class StoreWriter:
 
     `batch` is the open batch: fill it, then call `flush`. `failure` is why the store cannot commit, or None.
     `on_failure(batch, reason)` runs once per outage, `on_recovered()` once at its end; the batch given is the
-    open one and holds every row that is not on disk, so this is the moment to refuse its new jobs with
-    `batch.without_jobs(batch.job_ids())`.
+    open one and holds every row that is known not to be on disk, so this is the moment to refuse its new jobs
+    with `batch.without_jobs(batch.job_ids())`. Rows of which a lost server alone knows are kept until it is
+    back, and so are their callbacks. Rows that the database will never take are an outage that ends at once: if
+    new jobs are among them, all of the batch's can be refused; the others are saved as well as can be.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class StoreWriter:
         self._on_recovered = on_recovered
         self._queries: list[Query] = []
         self._busy = False
+        self._in_doubt = False
         self._wanted = False
         self._used = False
         self._closed = False
@@ -71,7 +74,7 @@ class StoreWriter:
     @property
     def settled(self) -> bool:
         """Nothing is on its way: whatever was given is on disk."""
-        return not self._busy and not self.batch
+        return not (self._busy or self._in_doubt or self.batch)
 
     def warm_up(self) -> None:
         """The start is over: load SQLAlchemy now, in the thread, so that the first commit need not."""
@@ -103,7 +106,7 @@ class StoreWriter:
         self._drain(deadline)
         self.abandon()
         self._thread.join(max(0.0, deadline - monotonic()))
-        if self._busy or self.batch.rows:
+        if self._busy or self._in_doubt or self.batch.rows:
             raise StoreUnavailable(f"closed with rows not known to be on disk: {self.failure or 'timed out'}")
 
     def abandon(self) -> None:
@@ -134,7 +137,7 @@ class StoreWriter:
     def _drain(self, deadline: float) -> None:
         """Be the loop until nothing is left to write; the real one is waiting for us."""
         self.flush()
-        while self._busy or self.batch:
+        while not self.settled:
             try:
                 self._handle(self._results.get(timeout=max(0.0, deadline - monotonic())))
             except Empty:
@@ -147,6 +150,7 @@ class StoreWriter:
                 self._hand_over()
             return
         self._busy = False
+        self._in_doubt = result.in_doubt
         if result.reason is None:
             self._committed(result)
         else:
@@ -170,11 +174,11 @@ class StoreWriter:
         self._wanted = False
         known = self.failure is not None
         self.failure = reason
-        if not known:
+        if not known or result.hopeless:
             log.error("store: cannot commit: %s", reason)
             _call([partial(self._on_failure, self.batch, reason)])
         _call(result.answers)
-        if self._queries and not self._busy:
+        if (self._queries or result.hopeless) and not self._busy:
             self._hand_over()
 
 

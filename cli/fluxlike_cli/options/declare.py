@@ -75,15 +75,23 @@ class OrderedCommand(PlainHelp):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # click hands out values per option; only its parser knows the order across options.
-        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        values, _, order = self.make_parser(ctx).parse_args(list(args))
         ctx.meta[_ORDER] = [param.name for param in order]
+        ctx.meta[_VALUES] = values
         return super().parse_args(ctx, args)
 
 
 _ORDER = "fluxlike_cli.typed_order"
+_VALUES = "fluxlike_cli.typed_values"
 
 
 def typed_order(ctx: click.Context) -> list[str]:
     """Names of the options of an OrderedCommand as typed, repeats included."""
     order: list[str] = ctx.meta[_ORDER]
     return order
+
+
+def typed_values(ctx: click.Context) -> dict[str, Any]:
+    """The options of an OrderedCommand that were typed, by name: text (a list of it where repeats count) or a flag."""
+    values: dict[str, Any] = ctx.meta[_VALUES]
+    return values

@@ -66,11 +66,14 @@ class Submission:
 
     __slots__ = ("flags", "spec", "urgency")
 
-    def __init__(self, ctx: click.Context, command: Sequence[str], stdin: str = "") -> None:
-        """`stdin`: a path, `pipe`, or empty for none. Bad values are usage errors."""
-        given = ctx.params
+    def __init__(
+        self, ctx: click.Context, command: Sequence[str], stdin: str = "", given: dict[str, Any] | None = None
+    ) -> None:
+        """`stdin`: a path, `pipe`, or empty for none. `given` are options other than those of the command line.
+        Bad values are usage errors."""
+        given = ctx.params if given is None else given
         self.urgency: int = given["urgency"]
-        self.flags = tuple(dict.fromkeys(name for names in given["flags"] for name in names))
+        self.flags = flags_of(given)
         try:
             self.spec = from_command(
                 command,
@@ -99,6 +102,10 @@ class Submission:
         nodes = resource["count"] if resource["type"] == "node" else 1
         total: int = self.spec["tasks"][0]["count"].get("total", nodes * slot["count"])
         return total
+
+
+def flags_of(given: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for names in given["flags"] for name in names))
 
 
 def _dependencies(texts: Sequence[str], begin_time: str | None) -> list[dict[str, Any]]:

@@ -55,27 +55,40 @@ def copy_ids(text: str) -> list[str]:
 def begin_time(text: str) -> str:
     """`+FSD` from now, seconds since 1970, or a date and time: as seconds since 1970."""
     try:
-        return f"{_begin_time(text.strip()):.3f}"
+        return f"{_moment(text.strip(), '+'):.3f}"
     except (InvalidRequest, ValueError, OverflowError):
         examples = "+30m, 18:00, 2030-12-31, '2030-12-31 18:00'"
         raise click.BadParameter(f"{text!r} is no time; examples: {examples}") from None
 
 
-def _begin_time(text: str) -> float:
+def past_time(text: str) -> float:
+    """`-FSD` before now, seconds since 1970, or a date and time: as seconds since 1970."""
+    try:
+        return _moment(text.strip(), "-")
+    except (InvalidRequest, ValueError, OverflowError):
+        examples = "-30m, 8:00, 2025-12-31, '2025-12-31 18:00'"
+        raise click.BadParameter(f"{text!r} is no time; examples: {examples}") from None
+
+
+def _moment(text: str, sign: str) -> float:
+    """`sign` is the side of now on which it lies: `+` to come, `-` gone."""
     from datetime import datetime, time
 
     from fluxlike.clock import SystemClock
 
     now = SystemClock().now()
-    if text.startswith("+"):
-        return now + parse_duration(text[1:])
+    if text.startswith(sign):
+        distance = parse_duration(text[1:])
+        return now + distance if sign == "+" else max(0.0, now - distance)
     if text.replace(".", "", 1).isdecimal() and len(text) > 8:
         return float(text)
     if len(text) <= 8 and ":" in text:
-        # A time of the day alone is the next such time.
+        # A time of the day alone is the next such time, or the last.
         today = datetime.fromtimestamp(now).astimezone()
-        when = datetime.combine(today.date(), time.fromisoformat(text), today.tzinfo).timestamp()
-        return when if when > now else when + 86400
+        when = datetime.combine(today.date(), time.fromisoformat(text.zfill(5)), today.tzinfo).timestamp()
+        if sign == "+":
+            return when if when > now else when + 86400
+        return when if when <= now else when - 86400
     return datetime.fromisoformat(text).astimezone().timestamp()
 
 

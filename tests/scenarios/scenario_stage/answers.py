@@ -14,6 +14,7 @@ from fluxlike.protocol.jobs import (
     JobListed,
     JobStatsReply,
     JobsTouched,
+    QueueState,
     Submitted,
 )
 from fluxlike.protocol.message import Flag, Message
@@ -73,6 +74,12 @@ def _usage(body: UsageReply, tape: Tape) -> list[str]:
     return [f"rank{rank} core{mask_text(cores) or ' none'}" for rank, (cores, _) in body.usage.items()]
 
 
+def _queue(body: QueueState, tape: Tape) -> list[str]:
+    """Whether jobs may be submitted is told only when they may not."""
+    untold = ("enabled", "disable_reason") if body.enabled else ()
+    return [tape.pairs({name: value for name, value in body.to_wire().items() if name not in untold}).strip()]
+
+
 def _info(body: JobInfoReply, tape: Tape) -> list[str]:
     values = dict(body.values)
     if "eventlog" in values:
@@ -89,6 +96,7 @@ _SHOW: dict[type, Callable[[Any, Tape], list[str]]] = {
     JobsTouched: _touched,
     JobEventsReply: _events,
     JobStatsReply: _stats,
+    QueueState: _queue,
     UsageReply: _usage,
     JobInfoReply: _info,
 }

@@ -6,15 +6,18 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.pool import StaticPool
 
 from fluxlike.errors import StoreUnavailable
+from fluxlike.job.eventlog import parse
+from fluxlike.job.job import Event
 from fluxlike_broker.store import schema
-from fluxlike_broker.store.batch import Batch
-from fluxlike_broker.store.commit import commit
-from fluxlike_broker.store.load import Loaded, events_of, load
+from fluxlike_broker.store.batch import Batch, EndTuple, JobTuple
+from fluxlike_broker.store.commit import write_rows
+from fluxlike_broker.store.history import log_of
+from fluxlike_broker.store.load import Loaded, load
 from scenario_stage.tape import Tape
 
 _TOLD_ELSEWHERE = ("userid", "version")
@@ -33,17 +36,29 @@ class Disk:
     def commit(self, batch: Batch) -> None:
         if self.broken is not None:
             raise StoreUnavailable(self.broken)
-        commit(self.connection, batch)
+        write_rows(self.connection, batch)
+        self.connection.commit()
 
     def load(self) -> Loaded:
         found = load(self.connection)
         self.connection.rollback()
         return found
 
-    def has(self, job_id: int, event: str) -> bool:
-        found = events_of(self.connection, job_id)
+    def events(self, job_id: int) -> list[Event]:
+        found = parse(log_of(self.connection, job_id))
         self.connection.rollback()
-        return any(name == event for _, _, name, _ in found)
+        return found
+
+    def ended(self) -> dict[int, tuple[float, str]]:
+        """(time of the end, result) of every inactive job."""
+        columns = schema.history.c
+        rows = self.connection.execute(select(columns.id, columns.ended, columns.result))
+        found = {job_id: (when, result) for job_id, when, result in rows}
+        self.connection.rollback()
+        return found
+
+    def has(self, job_id: int, event: str) -> bool:
+        return any(name == event for _, name, _ in self.events(job_id))
 
     def close(self) -> None:
         self.connection.close()
@@ -59,17 +74,16 @@ class TapedBatch(Batch):
         super().__init__()
         self._tape = tape
 
-    def job(
-        self, id: int, digest: str, userid: int, urgency: int, flags: str, vars: str | None, submitted: float
-    ) -> None:
-        self._tape.meet(id)
-        super().job(id, digest, userid, urgency, flags, vars, submitted)
+    def job(self, row: JobTuple) -> None:
+        self._tape.meet(row[0])
+        super().job(row)
 
-    def event(self, job: int, seq: int, ts: float, name: str, context: str | None = None) -> None:
-        values = {} if context is None else json.loads(context)
-        shown = {key: value for key, value in values.items() if key not in _TOLD_ELSEWHERE and value != []}
-        self._tape.write(f"store {self._tape.called(job)} {name}{self._tape.pairs(shown)}")
-        super().event(job, seq, ts, name, context)
+    def event(self, job: int, seq: int, lines: str) -> None:
+        for _, name, context in parse([lines]):
+            values = context or {}
+            shown = {key: value for key, value in values.items() if key not in _TOLD_ELSEWHERE and value != []}
+            self._tape.write(f"store {self._tape.called(job)} {name}{self._tape.pairs(shown)}")
+        super().event(job, seq, lines)
 
     def allocation(self, job: int, r: str) -> None:
         execution = json.loads(r)["execution"]
@@ -77,9 +91,13 @@ class TapedBatch(Batch):
         self._tape.write(f"store {self._tape.called(job)} R {' '.join(parts)}")
         super().allocation(job, r)
 
-    def done(self, job: int, summary: bytes) -> None:
+    def end(self, job: int, row: EndTuple) -> None:
         self._tape.write(f"store {self._tape.called(job)} summary")
-        super().done(job, summary)
+        super().end(job, row)
+
+    def key(self, key: str, first: int, count: int, submitted: float) -> None:
+        self._tape.write(f"store key {key} {self._tape.called(first)} count={count}")
+        super().key(key, first, count, submitted)
 
     def put(self, key: str, value: str) -> None:
         self._tape.write(f"store {key}={self._tape.value(value)}")
@@ -110,6 +128,11 @@ class HandStore:
     @property
     def busy(self) -> bool:
         return self._flying is not None
+
+    def uncommitted(self, job_id: int) -> list[Event]:
+        """Of a job's log, what the disk has not got yet."""
+        batches = [] if self._flying is None else [self._flying[0]]
+        return [event for batch in (*batches, self.batch) for event in parse(batch.logs.get(job_id, (0, ()))[1])]
 
     def flush(self) -> None:
         if self.busy:
@@ -165,3 +188,5 @@ class HandStore:
             self.on_failure(batch, reason)
         for _, callback in queries:
             callback(StoreUnavailable(reason))
+        if self._queries and not self.busy:
+            self._hand_over()

@@ -72,9 +72,13 @@ class OneClient:
         self._disk = disk
         self.answered: dict[int, Message] = {}
         """The last answer to each request, by its tag."""
+        self.streamed: dict[int, list[Any]] = {}
+        """What each stream has told so far, by the tag of its request."""
 
     def deliver(self, message: Message) -> bool:
         self.answered[message.matchtag] = message
+        if message.flags & Flag.STREAM:
+            self.streamed.setdefault(message.matchtag, []).append(message.body)
         if message.topic == "job.submit" and message.error is None:
             assert all(self._disk.has(job_id, "submit") for job_id in message.body.ids), "told before the commit"
         for line in shown(message, self._tape):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fluxlike.errors import InvalidTransition
-from fluxlike.job.job import CANCELED_BEFORE_START, Context, Job, apply, result, returncode, story
-from fluxlike.job.states import State
+from fluxlike.job.job import CANCELED_BEFORE_START, LETTERS, Context, Job, apply, result, returncode, story
+from fluxlike.job.states import EVENTS, State
 
 JobAfter = Callable[[str], Job]
 Fields = Callable[[Job], dict[str, Any]]
@@ -96,12 +96,22 @@ def test_story_names_the_job_its_state_and_all_events(job_after: JobAfter) -> No
     assert story(job_after("")) == "job ƒ8 is NEW after: nothing"
 
 
-def test_story_of_a_retired_job_counts_what_the_store_keeps(job_after: JobAfter) -> None:
-    job = job_after(ENDED)
-    job.eventlog = None
-    assert story(job) == "job ƒ8 is INACTIVE after: 10 events"
-    with pytest.raises(InvalidTransition, match="10 events"):
+def test_story_of_a_retired_job_is_still_told_whole(job_after: JobAfter) -> None:
+    job = job_after(f"{RUNNING} debug.anything finish release free clean")
+    told = f"job ƒ8 is INACTIVE after: {RUNNING} debug finish release free clean"
+    assert story(job) == told
+    with pytest.raises(InvalidTransition, match=told):
         apply(job, 500.0, "memo")
+
+
+def test_trail_numbers_the_next_event(job_after: JobAfter) -> None:
+    assert (job_after("").seq, job_after(PENDING).seq, job_after(f"{RUNNING} debug.anything").seq) == (0, 4, 7)
+
+
+def test_every_event_has_a_letter_of_its_own_in_the_trail() -> None:
+    assert LETTERS.keys() == EVENTS
+    assert len(set(LETTERS.values())) == len(EVENTS)
+    assert all(len(letter) == 1 and letter != b"~" for letter in LETTERS.values())
 
 
 def test_apply_returns_the_state_before(job_after: JobAfter) -> None:

@@ -28,7 +28,7 @@ RUNNING = "submit validate depend priority alloc start"
 )
 def test_job_read_from_its_summary_is_the_job_that_ended(job_after: JobAfter, fields: Fields, events: str) -> None:
     ended = job_after(events)
-    ended.eventlog = None
+    ended.retired = True
     fresh = Job(ended.id, ended.digest, ended.cc)
     nodes = from_summary(fresh, msgpack.unpackb(msgpack.packb(summary_of(ended, [[0, 15, 0], [3, 1, 0]]))))
     assert fields(fresh) == fields(ended)

@@ -1,4 +1,4 @@
-"""A store in a file and a hand-cranked loop to go with it."""
+"""A store in a file or on a server, and a hand-cranked loop to go with it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from fluxlike.errors import StoreUnavailable
+from fluxlike.job.eventlog import line
+from fluxlike.testing.postgresql import PostgresqlServer
 from fluxlike_broker.store.batch import Batch
 from fluxlike_broker.store.writer import StoreWriter
 
@@ -20,23 +22,21 @@ PATIENCE = 30.0
 
 
 class Bench:
-    """One writer, the loop that its callbacks run in, and a second pair of eyes on the file."""
+    """Writers of one store, the loop that their callbacks run in, and a second pair of eyes on the database."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    url = ""
+
+    def __init__(self) -> None:
         self.failures: list[tuple[Batch, str]] = []
         self.recoveries = 0
         self.posted = 0
         self.refuse_new_jobs = False
+        self.refused: set[int] = set()
         self._inbox: queue.Queue[Callable[[], None]] = queue.Queue()
         self._writers: list[StoreWriter] = []
 
-    @property
-    def url(self) -> str:
-        return f"sqlite:///{self.path}"
-
-    def writer(self, *, durable: bool = False, retry: float = 0.05) -> StoreWriter:
-        made = StoreWriter(self.url, durable, self._inbox.put, self._failed, self._recovered, retry=retry)
+    def writer(self, *, durable: bool = False, retry: float = 0.05, url: str = "") -> StoreWriter:
+        made = StoreWriter(url or self.url, durable, self._inbox.put, self._failed, self._recovered, retry=retry)
         self._writers.append(made)
         return made
 
@@ -70,9 +70,8 @@ class Bench:
         return answers[0]
 
     def look(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """What another process would see in the file at this moment."""
-        with closing(sqlite3.connect(self.path)) as reader:
-            return reader.execute(sql, parameters).fetchall()
+        """What another process would see in the database at this moment."""
+        raise NotImplementedError
 
     def end(self) -> None:
         for writer in self._writers:
@@ -82,27 +81,91 @@ class Bench:
     def _failed(self, batch: Batch, reason: str) -> None:
         self.failures.append((batch, reason))
         if self.refuse_new_jobs:
+            self.refused |= batch.job_ids()
             batch.without_jobs(batch.job_ids())
 
     def _recovered(self) -> None:
         self.recoveries += 1
 
 
+class FileBench(Bench):
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.url = f"sqlite:///{path}"
+
+    def look(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.path)) as reader:
+            return reader.execute(sql, parameters).fetchall()
+
+
+class ServerBench(Bench):
+    def __init__(self, server: PostgresqlServer) -> None:
+        super().__init__()
+        self.server = server
+        self.schema = server.new_schema()
+        self.url = server.url(self.schema)
+
+    def look(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        sql = sql.replace("?", "%s") if parameters else sql
+        return self.server.execute(sql, parameters, self.schema)
+
+
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def file_bench(tmp_path: Path) -> Iterator[FileBench]:
+    """For what only a file can do."""
     (tmp_path / "state").mkdir()
-    made = Bench(tmp_path / "state" / "store.sqlite")
+    made = FileBench(tmp_path / "state" / "store.sqlite")
     yield made
     made.end()
 
 
-def add_job(batch: Batch, job: int, events: int = 8) -> None:
-    batch.spec("sha1-a", b"{}")
-    batch.job(job, "sha1-a", 1000, 16, "", None, 1.5)
-    for seq in range(events):
-        batch.event(job, seq, 1.5 + seq, "submit" if seq == 0 else f"event{seq}", None if seq else '{"a":1}')
+@pytest.fixture
+def server_bench(postgresql: PostgresqlServer) -> Iterator[ServerBench]:
+    """For what only a server can do."""
+    made = ServerBench(postgresql)
+    yield made
+    made.end()
+    postgresql.execute(f"DROP SCHEMA {made.schema} CASCADE")
+
+
+@pytest.fixture(params=["file_bench", "server_bench"], ids=["sqlite", "postgresql"])
+def bench(request: pytest.FixtureRequest) -> Bench:
+    """For what every store does."""
+    made = request.getfixturevalue(request.param)
+    assert isinstance(made, Bench)
+    return made
+
+
+def log_part(job: int, first: int, count: int) -> str:
+    """Events `first` and on, each of which says whose it is and the how manieth."""
+    return ",".join(line(1.5 + seq, f"event{seq}", {"job": job, "seq": seq}) for seq in range(first, first + count))
+
+
+def add_job(batch: Batch, job: int, events: int = 8, *, digest: str = "sha1-a") -> None:
+    batch.spec(digest, b"{}")
+    batch.job((job, digest, 1000, 16, "", None, 1.5, 1))
+    batch.event(job, 0, log_part(job, 0, events))
+
+
+def end_job(
+    batch: Batch, job: int, ended: float = 9.0, *, seq: int = 8, result: str = "COMPLETED", **more: Any
+) -> None:
+    batch.event(job, seq, log_part(job, seq, 2))
+    row = (ended, result, more.get("userid", 1000), more.get("name", "true"), f"summary{job}".encode())
+    batch.end(job, row)
 
 
 @pytest.fixture(name="add_job")
 def _add_job() -> Callable[..., None]:
     return add_job
+
+
+@pytest.fixture(name="end_job")
+def _end_job() -> Callable[..., None]:
+    return end_job
+
+
+@pytest.fixture(name="log_part")
+def _log_part() -> Callable[..., str]:
+    return log_part

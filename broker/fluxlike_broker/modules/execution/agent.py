@@ -41,8 +41,11 @@ class Agent:
     """Between executor and rank 0 it keeps only the order: the executor has what is not acknowledged, and says it
     again."""
 
-    def __init__(self, router: Router, socket_path: str, inventory: dict[str, str], hello: dict[str, Any]) -> None:
-        """`inventory`: host, cores and gpus of this rank. `hello`: what the executor is told of its broker."""
+    def __init__(
+        self, router: Router, socket_path: str, mode: str, inventory: dict[str, str], hello: dict[str, Any]
+    ) -> None:
+        """`mode`: of the executor. `inventory`: host, cores and gpus of this rank. `hello`: what the executor is told
+        of its broker."""
         self._router = router
         self._inventory = inventory
         self._hello = hello
@@ -58,7 +61,7 @@ class Agent:
         """Until the executor has said everything again, its results may be those of jobs whose output is not safe."""
         self.epoch = ""
         self.pid = 0
-        self.link = ExecutorLink(socket_path, self._greet, self._from_executor, lambda: self.remote.lost())
+        self.link = ExecutorLink(socket_path, self._greet, self._from_executor, lambda: self.remote.lost(), mode)
         self.remote = RemoteCommands(self.link)
 
     def attached(self) -> None:

@@ -40,8 +40,11 @@ class ExecutorLink(asyncio.Protocol):
         on_open: Callable[[], None],
         on_message: Callable[[list[Any]], None],
         on_lost: Callable[[], None],
+        mode: str,
     ) -> None:
+        """`mode`: of an executor that has to be started here (docs/rfc/003)."""
         self._path = path
+        self._mode = mode
         self._on_open = on_open
         self._on_message = on_message
         self._on_lost = on_lost
@@ -80,7 +83,7 @@ class ExecutorLink(asyncio.Protocol):
 
     def _spawn(self) -> None:
         log.error("the executor is gone; starting a new one")
-        argv = [sys.executable, "-m", "fluxlike_executor.main", "--socket", self._path]
+        argv = [sys.executable, "-m", "fluxlike_executor.main", "--socket", self._path, "--mode", self._mode]
         null = os.open(os.devnull, os.O_RDWR)
         self._let_go()
         theirs, self._leash = os.pipe()

@@ -37,6 +37,10 @@ from fluxlike_broker.service import request
 log = logging.getLogger("fluxlike.exec")
 
 
+SPECS_KEPT = 128
+"""Specs that an executor is trusted to have: half of what it keeps (docs/rfc/003)."""
+
+
 class Notebook(Protocol):
     """The part of the store this module writes to."""
 
@@ -44,7 +48,7 @@ class Notebook(Protocol):
 
 
 class RankState:
-    __slots__ = ("epoch", "host", "last", "online", "since", "timer")
+    __slots__ = ("_told", "epoch", "host", "last", "online", "since", "timer")
 
     def __init__(self) -> None:
         self.epoch = ""
@@ -55,6 +59,21 @@ class RankState:
         """Highest result number taken from this life."""
         self.online = False
         self.timer: asyncio.TimerHandle | None = None
+        self._told: dict[str, None] = {}
+        """Digests of specs that its executor has, the last told last."""
+
+    def untold(self, specs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Those that must go with the next message."""
+        told = self._told
+        fresh = {digest: spec for digest, spec in specs.items() if digest not in told}
+        told.update(dict.fromkeys(fresh))
+        while len(told) > SPECS_KEPT:
+            del told[next(iter(told))]
+        return fresh
+
+    def forget_told(self) -> None:
+        """What was on its way may be lost."""
+        self._told.clear()
 
 
 class ExecutionLeader:
@@ -106,7 +125,7 @@ class ExecutionLeader:
     def _send_starts(self) -> None:
         outbox, self._outbox = self._outbox, {}
         for rank, runs in outbox.items():
-            specs = dict(run.spec_for(rank) for run in runs)
+            specs = self._rank(rank).untold(dict(run.spec_for(rank) for run in runs))
             rows = [run.start_row(rank) for run in runs]
             self._router.request(ExecStart(specs=specs, jobs=rows), nodeid=rank)
 
@@ -161,6 +180,7 @@ class ExecutionLeader:
             raise InvalidRequest(f"rank {call.message.route[0]} spoke for rank {body.rank}")
         state = self._rank(body.rank)
         state.host = body.host
+        state.forget_told()
         if state.timer is not None:
             state.timer.cancel()
             state.timer = None

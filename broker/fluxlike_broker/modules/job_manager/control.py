@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from fluxlike.errors import FluxlikeError, InvalidRequest
 from fluxlike.ids import encode_f58
 from fluxlike.job.job import Job
-from fluxlike.job.states import ACTIVE, MASKS, PENDING, RUNNING, State
+from fluxlike.job.states import ACTIVE, MASKS, RUNNING, State
 from fluxlike.protocol.internal import FeedTasks, JobReports, JobsEnded, Settled, SignalTasks, StopJobs
 from fluxlike.protocol.jobs import (
     JobKill,
@@ -24,6 +24,7 @@ from fluxlike.protocol.jobs import (
 )
 from fluxlike.protocol.message import Message
 from fluxlike_broker.call import Call
+from fluxlike_broker.modules.job_manager.arrays import Arrays
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.service import request
 
@@ -31,8 +32,9 @@ MAX_URGENCY = 31
 
 
 class Control:
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, arrays: Arrays) -> None:
         self._board = board
+        self._arrays = arrays
         self._stop_call: Call | None = None
         board.on_retired.append(self._on_retired)
 
@@ -51,7 +53,10 @@ class Control:
                 return  # it is ending already
             self._board.raise_exception(job, body.type, body.note, body.severity, call.message.userid)
 
-        touched = self._for_each(targets, act)
+        def act_on_task(job: Job, index: int) -> None:
+            self._arrays.raise_task(job, index, body.type, body.note, body.severity)
+
+        touched = self._for_each(targets, act, act_on_task)
         self._board.when_settled(lambda: call.respond(touched))
         return None
 
@@ -64,14 +69,20 @@ class Control:
             mask |= MASKS[name]
         return [job.id for job in self._board.jobs.values() if job.state & mask & ACTIVE]
 
-    def _for_each(self, ids: Iterable[int], act: Callable[[Job], None]) -> JobsTouched:
+    def _for_each(
+        self, ids: Iterable[int], act: Callable[[Job], None], act_on_task: Callable[[Job, int], None]
+    ) -> JobsTouched:
         touched = JobsTouched(ids=[], errors=[])
         for job_id in ids:
             try:
-                job = self._board[job_id]
+                task = None if job_id in self._board.jobs else self._arrays.find(job_id)
+                job = task[0] if task is not None else self._board[job_id]
                 if job.state is State.INACTIVE:
-                    raise InvalidRequest(f"job {encode_f58(job_id)} is inactive")
-                act(job)
+                    raise InvalidRequest(f"job {encode_f58(job.id)} is inactive")
+                if task is None:
+                    act(job)
+                else:
+                    act_on_task(*task)
             except FluxlikeError as error:
                 touched.errors.append([job_id, error.code, str(error)])
             else:
@@ -86,9 +97,15 @@ class Control:
         def act(job: Job) -> None:
             if not job.state & RUNNING:
                 raise InvalidRequest(f"job {encode_f58(job.id)} is not running")
-            self._board.router.request(SignalTasks(id=job.id, signum=body.signum))
+            if job.tasks is not None:
+                self._arrays.signal(job, job.tasks.running(), body.signum)
+            else:
+                self._board.router.request(SignalTasks(id=job.id, signum=body.signum))
 
-        return self._for_each(body.ids, act)
+        def act_on_task(job: Job, index: int) -> None:
+            self._arrays.signal(job, [index], body.signum)
+
+        return self._for_each(body.ids, act, act_on_task)
 
     @request(JobStdin)
     def stdin(self, body: JobStdin, call: Call) -> None:
@@ -119,18 +136,19 @@ class Control:
     def report(self, body: JobReports, call: Call) -> None:
         for job_id, what, when, context in body.rows:
             self._board.report(job_id, what, when, context)
+        self._arrays.settle()
         self._board.when_settled(lambda: call.respond(Settled()))
 
     # -- the queue ------------------------------------------------------------------------------------------
 
     @request(QueueStatus)
     def status(self, body: QueueStatus, call: Call) -> QueueState:
-        states = [job.state for job in self._board.jobs.values()]
+        census = self._board.census
         return QueueState(
             started=self._board.queue_started,
             reason=self._board.stop_reason,
-            pending=sum(1 for state in states if state & PENDING),
-            running=sum(1 for state in states if state & RUNNING),
+            pending=census.pending_count,
+            running=census.running_count,
         )
 
     @request(QueueStop)
@@ -157,7 +175,11 @@ class Control:
         mask = ACTIVE if body.all else RUNNING
         for job in [job for job in self._board.jobs.values() if job.state & mask]:
             # The end of one may have ended another that depends on it.
-            if job.state & ACTIVE and job.state is not State.CLEANUP:
+            if not job.state & ACTIVE or job.state is State.CLEANUP:
+                continue
+            if job.tasks is not None and not body.all:
+                self._arrays.stop_running(job, "the instance is shutting down")
+            else:
                 self._board.raise_exception(job, "cancel", "the instance is shutting down")
         self._stop_call = call
         self._check_stopped()
@@ -167,6 +189,6 @@ class Control:
             self._check_stopped()
 
     def _check_stopped(self) -> None:
-        if self._stop_call is not None and not any(job.state & RUNNING for job in self._board.jobs.values()):
+        if self._stop_call is not None and not self._board.census.running_count:
             call, self._stop_call = self._stop_call, None
             self._board.when_settled(lambda: call.respond(JobsEnded()))

@@ -3,56 +3,157 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
-from fluxlike.errors import InvalidRequest
+from fluxlike.errors import FluxlikeError, InvalidRequest, NotFound, StoreUnavailable
 from fluxlike.hostlist import Hostlist
+from fluxlike.ids import encode_f58, tick_of
 from fluxlike.idset import Idset
+from fluxlike.job.array import DONE
+from fluxlike.job.eventlog import parse
 from fluxlike.job.job import CANCELED_BEFORE_START, Job, result, returncode
-from fluxlike.job.states import MASKS, PENDING, RESULTS, State
+from fluxlike.job.states import MASKS, PENDING, RESULTS, RUNNING, State
 from fluxlike.protocol.internal import JobAlive, JobAliveReply
 from fluxlike.protocol.jobs import JobInfo, JobInfoReply, JobList, JobListed, JobStats, JobStatsReply
 from fluxlike_broker.call import Call
+from fluxlike_broker.modules.job_manager.archive import Archive
+from fluxlike_broker.modules.job_manager.arrays import Arrays
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.service import request
-from fluxlike_broker.store.load import EventRow, allocation_of, events_of
+from fluxlike_broker.store import history
 
 KEYS = ("eventlog", "jobspec", "R")
 
+LARGEST_PAGE = 10_000
+"""Records in one answer: more would keep everybody else waiting."""
+
 
 class Listing:
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, archive: Archive, arrays: Arrays) -> None:
         self._board = board
+        self._archive = archive
+        self._arrays = arrays
+        self._places: dict[tuple[int, ...], tuple[str, str]] = {}
+        self._hosts_known = 0
 
     @request(JobList)
-    def list(self, body: JobList, call: Call) -> JobListed:
-        wanted = _filter(body.states)
+    def list_jobs(self, body: JobList, call: Call) -> None:
         if body.ids:
-            jobs = [self._board[job_id] for job_id in body.ids]
-        else:
-            found = [job for job in self._board.jobs.values() if wanted(job) and _is_of(job, body)]
-            found.sort(key=_newest_first)
-            jobs = found[: body.limit] if body.limit else found
-        return JobListed(jobs=[self.record(job) for job in jobs])
+            self._by_id(body.ids, call)
+            return
+        mask, results = _wanted(body.states)
+        limit = min(body.limit or LARGEST_PAGE, LARGEST_PAGE)
+        place, _, rest = body.cursor.partition(":")
+        active: list[Job] = []
+        if place != "i":
+            start = _number(rest, body.cursor) if rest else 0
+            active = list(islice(self._active(mask, body), start, start + limit + 1))
+            if len(active) > limit:
+                records = [self.record(job) for job in active[:limit]]
+                call.respond(JobListed(jobs=records, cursor=f"a:{start + limit}"))
+                return
+        if not results:
+            call.respond(JobListed(jobs=[self.record(job) for job in active]))
+            return
+        wanted = history.Filter(
+            results=() if len(results) == len(RESULTS) else results,
+            userid=body.userid,
+            name=body.name,
+            since=body.since,
+            before=_position(rest, body.cursor) if place == "i" and rest else None,
+        )
+        self._with_inactive(active, wanted, limit - len(active), call)
+
+    def _by_id(self, ids: list[int], call: Call) -> None:
+        def found(jobs: dict[int, Job] | Exception) -> None:
+            if isinstance(jobs, Exception):
+                call.fail(store_error(jobs))
+                return
+            missing = [job_id for job_id in ids if job_id not in jobs]
+            if missing:
+                call.fail(NotFound(f"there is no job {encode_f58(missing[0])}"))
+            else:
+                call.respond(JobListed(jobs=[self.record(jobs[job_id]) for job_id in ids]))
+
+        self._archive.find(ids, found)
+
+    def _active(self, mask: int, body: JobList) -> Iterator[Job]:
+        """Pending jobs in the order they go, then those that wait for others, then running ones, the newest first."""
+        census = self._board.census
+        if mask & State.SCHED:
+            yield from (job for job in self._in_queue(body) if _is_of(job, body))
+        early = sorted(census.early.values(), key=lambda job: job.id)
+        yield from (job for job in early if job.state & mask and _is_of(job, body))
+        if mask & RUNNING:
+            running = sorted(census.running.values(), key=lambda job: (-job.t_run, -job.id))
+            yield from (job for job in running if job.state & mask and _is_of(job, body))
+
+    def _in_queue(self, body: JobList) -> Iterable[Job]:
+        jobs = self._board.jobs
+        if not body.name:
+            return (jobs[job_id] for job_id in self._board.scheduler.in_order())
+        # Few of many, probably: putting only those in order is cheaper.
+        found = [job for job in jobs.values() if job.state is State.SCHED and job.spec.name == body.name]
+        return sorted(found, key=lambda job: (-job.priority, job.id))
+
+    def _with_inactive(self, active: list[Job], wanted: history.Filter, room: int, call: Call) -> None:
+        def answer(ended: list[Job] | Exception) -> None:
+            if isinstance(ended, Exception):
+                call.fail(store_error(ended))
+                return
+            cursor = ""
+            if len(ended) > room:
+                ended = ended[:room]
+                cursor = f"i:{ended[-1].t_inactive!r}:{ended[-1].id}" if ended else "i:"
+            call.respond(JobListed(jobs=[self.record(job) for job in (*active, *ended)], cursor=cursor))
+
+        self._archive.page(wanted, room + 1, answer)
 
     @request(JobAlive)
-    def alive(self, body: JobAlive, call: Call) -> JobAliveReply:
+    def alive(self, body: JobAlive, call: Call) -> None:
+        task = self._arrays.find(body.id)
+        if task is not None:
+            tasks = task[0].tasks
+            assert tasks is not None
+            call.respond(JobAliveReply(active=tasks.states[task[1]] < DONE and not task[0].retired))
+            return
+
         # Inactive but not yet retired still counts as alive: its last news is on the way.
-        return JobAliveReply(active=self._board[body.id].eventlog is not None)
+        def found(jobs: dict[int, Job] | Exception) -> None:
+            if isinstance(jobs, Exception):
+                call.fail(store_error(jobs))
+            elif body.id in jobs:
+                call.respond(JobAliveReply(active=not jobs[body.id].retired))
+            else:
+                self._perhaps_a_task(body.id, call)
+
+        self._archive.find([body.id], found)
+
+    def _perhaps_a_task(self, key: int, call: Call) -> None:
+        """Of an array that ended long ago."""
+
+        def answer(found: Any) -> None:
+            if isinstance(found, Exception):
+                call.fail(store_error(found))
+            elif found is not None and 0 < tick_of(key) - tick_of(found[0]) <= found[1]:
+                call.respond(JobAliveReply(active=False))
+            else:
+                call.fail(NotFound(f"there is no job {encode_f58(key)}"))
+
+        self._board.store.query(lambda connection: history.at_or_before(connection, key), answer)
 
     @request(JobStats)
     def stats(self, body: JobStats, call: Call) -> JobStatsReply:
-        counts = dict.fromkeys((*(s.name.lower() for s in State if s is not State.NEW), *RESULTS), 0)
-        for job in self._board.jobs.values():
-            if job.state is not State.NEW:
-                counts[job.state.name.lower()] += 1
-            if job.state is State.INACTIVE:
-                counts[result(job)] += 1
-        return JobStatsReply(**counts)
+        census = self._board.census
+        counts = {state.name.lower(): count for state, count in census.states.items() if state is not State.NEW}
+        return JobStatsReply(**counts, **census.results)
 
     def record(self, job: Job) -> dict[str, Any]:
         spec, nodes = job.spec, () if job.allocation is None else job.allocation.nodes
         kind, severity, note = job.exception or ("", -1, "")
+        ranks, nodelist = self._place(nodes) if nodes else ("", "")
         return {
             "id": job.id,
             "userid": job.userid,
@@ -70,8 +171,8 @@ class Listing:
             "ngpus": sum(gpus.bit_count() for _, _, gpus in nodes),
             "duration": spec.jobspec.duration,
             "expiration": job.expiration,
-            "ranks": str(Idset.of(rank for rank, _, _ in nodes)) if nodes else "",
-            "nodelist": str(Hostlist.of(self._board.hosts.get(rank, "?") for rank, _, _ in nodes)) if nodes else "",
+            "ranks": ranks,
+            "nodelist": nodelist,
             "t_submit": job.t_submit,
             "t_depend": job.t_depend,
             "t_run": job.t_run,
@@ -86,7 +187,22 @@ class Listing:
             "annotations": job.annotations or {},
             "reason": self._reason(job),
             "attempt": job.attempt,
+            "array": 0 if job.tasks is None else job.tasks.count,
+            "tasks": {} if job.tasks is None else job.tasks.tally(),
         }
+
+    def _place(self, nodes: tuple[tuple[int, int, int], ...]) -> tuple[str, str]:
+        """Ranks and hosts as text. Most jobs run where others did."""
+        ranks = tuple(rank for rank, _, _ in nodes)
+        hosts = self._board.hosts
+        if self._hosts_known != self._board.hosts_known or len(self._places) > LARGEST_PAGE:
+            self._places.clear()
+            self._hosts_known = self._board.hosts_known
+        found = self._places.get(ranks)
+        if found is None:
+            found = (str(Idset.of(ranks)), str(Hostlist.of(hosts.get(rank, "?") for rank in ranks)))
+            self._places[ranks] = found
+        return found
 
     def _reason(self, job: Job) -> str:
         if not job.state & PENDING:
@@ -104,55 +220,69 @@ class Listing:
         unknown = [key for key in body.keys if key not in KEYS]
         if unknown:
             raise InvalidRequest(f"unknown key {unknown[0]!r}; known are {', '.join(KEYS)}")
-        job = self._board[body.id]
-        values: dict[str, Any] = {"jobspec": json.loads(job.spec.body)} if "jobspec" in body.keys else {}
-        if not {"eventlog", "R"} & set(body.keys):
+
+        def found(jobs: dict[int, Job] | Exception) -> None:
+            if isinstance(jobs, Exception):
+                call.fail(store_error(jobs))
+            elif body.id not in jobs:
+                call.fail(NotFound(f"there is no job {encode_f58(body.id)}"))
+            else:
+                self._tell(jobs[body.id], body.keys, call)
+
+        self._archive.find([body.id], found)
+
+    def _tell(self, job: Job, keys: list[str], call: Call) -> None:
+        values: dict[str, Any] = {"jobspec": json.loads(job.spec.body)} if "jobspec" in keys else {}
+        if not {"eventlog", "R"} & set(keys):
             call.respond(JobInfoReply(values=values))
             return
 
         def look(connection: Any) -> tuple[Any, Any]:
-            return events_of(connection, job.id), allocation_of(connection, job.id)
+            return history.log_of(connection, job.id), history.allocation_of(connection, job.id)
 
         def answer(found: Any) -> None:
             if isinstance(found, Exception):
-                call.fail(found)  # type: ignore[arg-type]
+                call.fail(store_error(found))
                 return
-            events, allocation = found
-            if "eventlog" in body.keys:
-                values["eventlog"] = event_rows(events)
-            if "R" in body.keys:
+            log, allocation = found
+            if "eventlog" in keys:
+                values["eventlog"] = parse(log)
+            if "R" in keys:
                 values["R"] = None if allocation is None else json.loads(allocation)
             call.respond(JobInfoReply(values=values))
 
         self._board.store.query(look, answer)
 
 
-def event_rows(events: list[EventRow]) -> list[Any]:
-    return [[ts, name, None if context is None else json.loads(context)] for _, ts, name, context in events]
+def store_error(error: Exception) -> FluxlikeError:
+    return error if isinstance(error, FluxlikeError) else StoreUnavailable(str(error))
 
 
-def _filter(states: list[str]) -> Any:
-    """A test on jobs; states, virtual states and results may be mixed."""
+def _wanted(states: list[str]) -> tuple[int, set[str]]:
+    """States of active jobs as a mask, and results of inactive ones; names of both may be mixed."""
     unknown = [name for name in states if name not in MASKS and name not in RESULTS]
     if unknown:
         raise InvalidRequest(f"unknown state or result {unknown[0]!r}; known are {', '.join((*MASKS, *RESULTS))}")
-    if not states:
-        return lambda job: True
     mask = 0
-    for name in states:
+    for name in states or MASKS:
         mask |= MASKS.get(name, 0)
-    results = {name for name in states if name in RESULTS}
-    return lambda job: bool(job.state & mask) or (job.state is State.INACTIVE and result(job) in results)
+    results = set(RESULTS) if mask & State.INACTIVE else {name for name in states if name in RESULTS}
+    return mask, results
 
 
 def _is_of(job: Job, body: JobList) -> bool:
     return (body.userid < 0 or job.userid == body.userid) and (not body.name or job.spec.name == body.name)
 
 
-def _newest_first(job: Job) -> tuple[int, float]:
-    """Pending by priority, then running, then inactive, the newest of each first."""
-    if job.state & PENDING:
-        return (0, -job.priority * 1e12 + job.id / 2**40)
-    if job.state is State.INACTIVE:
-        return (2, -job.t_inactive)
-    return (1, -job.t_run)
+def _number(text: str, cursor: str) -> int:
+    if not text.isdecimal():
+        raise InvalidRequest(f"{cursor!r} is not a cursor of job.list")
+    return int(text)
+
+
+def _position(text: str, cursor: str) -> tuple[float, int]:
+    ended, _, job_id = text.partition(":")
+    try:
+        return float(ended), int(job_id)
+    except ValueError:
+        raise InvalidRequest(f"{cursor!r} is not a cursor of job.list") from None

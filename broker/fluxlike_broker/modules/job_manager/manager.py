@@ -9,12 +9,16 @@ from fluxlike.protocol.internal import NodesChanged, Usage, UsageReply
 from fluxlike.sched.interface import Scheduler
 from fluxlike_broker.call import Call
 from fluxlike_broker.modules.job_manager.alarms import Alarms
+from fluxlike_broker.modules.job_manager.archive import Archive
+from fluxlike_broker.modules.job_manager.arrays import Arrays
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.modules.job_manager.control import Control
 from fluxlike_broker.modules.job_manager.listing import Listing
+from fluxlike_broker.modules.job_manager.purge import Purge
 from fluxlike_broker.modules.job_manager.restart import Restart
 from fluxlike_broker.modules.job_manager.specs import Specs
 from fluxlike_broker.modules.job_manager.submit import Submission
+from fluxlike_broker.modules.job_manager.tasks import TaskListing
 from fluxlike_broker.modules.job_manager.waiting import Waiting
 from fluxlike_broker.modules.job_manager.watching import Watching
 from fluxlike_broker.router import Router
@@ -23,32 +27,47 @@ from fluxlike_broker.store.load import Loaded
 
 
 class JobManager:
-    def __init__(self, router: Router, clock: Clock, store: Any, scheduler: Scheduler) -> None:
+    def __init__(
+        self,
+        router: Router,
+        clock: Clock,
+        store: Any,
+        scheduler: Scheduler,
+        *,
+        age_limit: float = float("inf"),
+        num_limit: int = -1,
+    ) -> None:
         self._alarms = Alarms(clock)
         self._board = Board(router, clock, store, scheduler, self._alarms)
         specs = Specs()
-        waiting = Waiting(self._board)
-        listing = Listing(self._board)
+        archive = Archive(self._board, specs)
+        waiting = Waiting(self._board, archive)
         self._submission = Submission(self._board, specs, waiting)
-        self._restart = Restart(self._board, specs, waiting)
+        arrays = Arrays(self._board, self._submission)
+        listing = Listing(self._board, archive, arrays)
+        self._purge = Purge(self._board, age_limit, num_limit)
+        self._restart = Restart(self._board, specs, waiting, arrays)
         for service in (
             self,
             self._submission,
-            Control(self._board),
+            arrays,
+            TaskListing(self._board, archive),
+            self._purge,
+            Control(self._board, arrays),
             listing,
-            Watching(self._board, listing),
+            Watching(self._board, archive, listing),
         ):
             router.register(service)
 
     def restore(self, loaded: Loaded) -> None:
         self._restart.restore(loaded)
-        self._submission.number_after(max(self._board.jobs, default=0))
+        self._submission.number_after(loaded.newest)
 
     @request(NodesChanged)
     def nodes(self, body: NodesChanged, call: Call) -> None:
         board = self._board
         for rank, host, cores, gpus, available in body.rows:
-            board.hosts[rank] = host
+            board.name_host(rank, host)
             board.scheduler.define(rank, host, cores, gpus)
             board.scheduler.set_available(rank, available)
         board.schedule_soon()
@@ -67,4 +86,5 @@ class JobManager:
         self._board.schedule_soon()
 
     def close(self) -> None:
+        self._purge.close()
         self._alarms.close()

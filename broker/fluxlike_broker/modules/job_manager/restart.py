@@ -8,14 +8,19 @@ import logging
 import msgpack
 
 from fluxlike.ids import encode_f58
+from fluxlike.job.array import TaskTable
+from fluxlike.job.eventlog import parse
 from fluxlike.job.job import Job, apply
+from fluxlike.job.passage import same_as
 from fluxlike.job.states import PENDING, State
-from fluxlike.job.summary import from_summary
+from fluxlike.job.summary import table_from_summary
 from fluxlike.protocol.internal import Launch
 from fluxlike.resource.rset import RSet
 from fluxlike.sched.interface import Allocation
 from fluxlike.sched.request import Request
+from fluxlike_broker.modules.job_manager.arrays import Arrays
 from fluxlike_broker.modules.job_manager.board import Board
+from fluxlike_broker.modules.job_manager.launching import launch_row
 from fluxlike_broker.modules.job_manager.specs import Specs
 from fluxlike_broker.modules.job_manager.waiting import Waiting
 from fluxlike_broker.store.load import JobRow, Loaded
@@ -24,35 +29,48 @@ log = logging.getLogger("fluxlike.job")
 
 
 class Restart:
-    def __init__(self, board: Board, specs: Specs, waiting: Waiting) -> None:
+    def __init__(self, board: Board, specs: Specs, waiting: Waiting, arrays: Arrays) -> None:
         self._board = board
+        self._arrays = arrays
         self._specs = specs
         self._waiting = waiting
+        self._log = ""
+        self._like: Job | None = None
+        """Jobs that were submitted together and did nothing since have the same log: it is read once."""
 
     def restore(self, loaded: Loaded) -> None:
         """All jobs of the store, in memory as they were; then every active one is asked what it needs next."""
         started, _, reason = loaded.state.get("queue", "1 ").partition(" ")
         self._board.queue_started, self._board.stop_reason = started == "1", reason
-        for job_id, digest, cc, summary in loaded.inactive:
-            job = self._fresh(job_id, digest, cc, loaded.specs)
-            nodes = from_summary(job, msgpack.unpackb(summary or b""))
-            if nodes:
-                job.allocation = Allocation(tuple((r, c, g) for r, c, g in nodes), (1,) * len(nodes))
+        self._board.census.ended_before(loaded.results)
+        for tasks, summary in loaded.arrays:
+            self._board.census.tasks_counted(table_from_summary(tasks, msgpack.unpackb(summary)), 1)
         active = [self._replay(row, loaded.specs) for row in loaded.active]
-        if loaded.inactive or active:
-            log.info("restored %d active and %d inactive jobs", len(active), len(loaded.inactive))
+        if active or loaded.results:
+            log.info("restored %d active and %d inactive jobs", len(active), sum(loaded.results.values()))
         for job in active:
             self._resume(job)
+        self._waiting.resume([job for job in active if job.state is State.DEPEND])
 
-    def _fresh(self, job_id: int, digest: str, cc: str | None, specs: dict[str, bytes]) -> Job:
-        job = self._board.jobs[job_id] = Job(job_id, digest, cc)
-        job.spec = self._specs.restore(digest, specs[digest])
+    def _fresh(self, row: JobRow, specs: dict[str, bytes]) -> Job:
+        job = self._board.jobs[row.id] = Job(row.id, row.digest, None if row.tasks else row.vars)
+        job.spec = self._specs.restore(row.digest, specs[row.digest])
+        if row.tasks:
+            job.tasks = TaskTable(row.id, row.tasks, json.loads(row.vars) if row.vars else None)
+            self._arrays.add(job)
         return job
 
     def _replay(self, row: JobRow, specs: dict[str, bytes]) -> Job:
-        job = self._fresh(row.id, row.digest, row.vars, specs)
-        for _, timestamp, name, context in row.events:
-            apply(job, timestamp, name, None if context is None else json.loads(context))
+        job = self._fresh(row, specs)
+        like = self._like
+        if len(row.log) == 1 and row.log[0] == self._log and like is not None and job.tasks is None:
+            same_as(job, like)
+        else:
+            for timestamp, name, context in parse(row.log):
+                apply(job, timestamp, name, context)
+            usual = job.state is State.SCHED and job.tasks is None
+            self._log, self._like = (row.log[0], job) if usual else ("", None)
+        self._board.census.moved(job, None)
         if row.allocation is not None:
             rset = RSet.from_json(json.loads(row.allocation))
             job.allocation = allocation_of(rset, job.spec.request)
@@ -62,18 +80,20 @@ class Restart:
 
     def _resume(self, job: Job) -> None:
         board = self._board
+        if job.tasks is not None and not job.state & (State.NEW | State.DEPEND | State.PRIORITY):
+            self._arrays.resume(job)
+            return
         if job.held:
             board.scheduler.adopt(job.id, job.allocation)
         if job.state & PENDING:
-            if job.state is State.DEPEND:
-                self._waiting.watch(job)
-            if job.state is State.SCHED:
-                board.post(job, "flux-restart")
-            if job.state & PENDING:
+            if job.state is State.SCHED:  # it asks again, as if nothing had happened
+                board.scheduler.enqueue(job.id, job.spec.request, job.priority)
+                board.schedule_soon()
+            elif job.state is State.PRIORITY:
                 board.drive(job)
         elif job.held and not job.finished:
             log.info("job %s: looking for its tasks", encode_f58(job.id))
-            board.router.request(Launch(rows=[board.launch_row(job, adopt=True)]))
+            board.router.request(Launch(rows=[launch_row(job.id, job, job.allocation, adopt=True)]))
             board.set_time_limit(job)
             board.drive(job)
         else:
@@ -83,10 +103,4 @@ class Restart:
 def allocation_of(rset: RSet, request: Request) -> Allocation:
     """R does not say how many slots are on each node: that follows from what a slot takes."""
     nodes = tuple((rank, cores, gpus) for rank, (cores, gpus) in sorted(rset.ranks.items()))
-    return Allocation(nodes, tuple(_slots(cores, gpus, request) for _, cores, gpus in nodes))
-
-
-def _slots(cores: int, gpus: int, request: Request) -> int:
-    if request.nodes:
-        return request.slots
-    return cores.bit_count() // request.cores if request.cores else gpus.bit_count() // request.gpus
+    return Allocation(nodes, request.slots_on(nodes))

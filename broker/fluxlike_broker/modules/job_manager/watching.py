@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluxlike.job.job import Job
-from fluxlike.job.states import State
-from fluxlike.protocol.jobs import JobEnds, JobEvents, JobEventsReply, JobWait
+from fluxlike.errors import InvalidRequest, NotFound
+from fluxlike.ids import encode_f58
+from fluxlike.job.eventlog import parse
+from fluxlike.job.job import Event, Job
+from fluxlike.protocol.jobs import JobEnds, JobEvents, JobEventsReply, JobJournal, JobWait, JournalRows
 from fluxlike_broker.call import Call
+from fluxlike_broker.modules.job_manager.archive import Archive
 from fluxlike_broker.modules.job_manager.board import Board
-from fluxlike_broker.modules.job_manager.listing import Listing, event_rows
+from fluxlike_broker.modules.job_manager.listing import LARGEST_PAGE, Listing, store_error
 from fluxlike_broker.service import request
-from fluxlike_broker.store.load import events_of
+from fluxlike_broker.store.history import log_of
+
+LAST = "clean"
+"""The event that makes a job inactive; none follows."""
 
 
 class Watch:
@@ -25,57 +31,74 @@ class Watch:
 
 
 class Watching:
-    def __init__(self, board: Board, listing: Listing) -> None:
+    def __init__(self, board: Board, archive: Archive, listing: Listing) -> None:
         self._board = board
+        self._archive = archive
         self._listing = listing
         self._watches: dict[int, list[Watch]] = {}
         board.on_retired.append(self._on_retired)
 
     @request(JobEvents)
     def events(self, body: JobEvents, call: Call) -> None:
-        job = self._board[body.id]
-        if job.eventlog is None:
+        job = self._board.jobs.get(body.id)
+        if job is None or job.retired or job.seq > body.since:
             self._from_store(body, call)
-        elif len(job.eventlog) > body.since:
-            reply = self._reply(job, body.since)
-            self._board.when_settled(lambda: call.respond(reply))
         elif not body.wait:
             call.respond(JobEventsReply(events=[], next=body.since, done=False))
         else:
-            followers = self._board.on_event.setdefault(job.id, [])
 
-            def wake() -> None:
-                if not call.done:
-                    self.events(body, call)
+            def happened(seq: int, events: list[Event]) -> None:
+                call.respond(_reply(events, body.since, seq + len(events)))
 
-            followers.append(wake)
-            call.on_cancel(lambda: followers.remove(wake) if wake in followers else None)
-
-    def _reply(self, job: Job, since: int) -> JobEventsReply:
-        assert job.eventlog is not None
-        return JobEventsReply(
-            events=[list(event) for event in job.eventlog[since:]],
-            next=len(job.eventlog),
-            done=job.state is State.INACTIVE,
-        )
+            call.on_cancel(self._board.news.follow(job.id, happened))
 
     def _from_store(self, body: JobEvents, call: Call) -> None:
         def answer(found: Any) -> None:
             if isinstance(found, Exception):
-                call.fail(found)  # type: ignore[arg-type]
+                call.fail(store_error(found))
                 return
-            rows = event_rows(found)
-            call.respond(JobEventsReply(events=rows[body.since :], next=len(rows), done=True))
+            events = parse(found)
+            if not events:
+                call.fail(NotFound(f"there is no job {encode_f58(body.id)}"))
+            elif len(events) > body.since or not body.wait or events[-1][1] == LAST:
+                call.respond(_reply(events[body.since :], body.since, len(events), events[-1][1] == LAST))
+            else:  # the client was told of events before they were stored: not by us
+                call.fail(InvalidRequest(f"job {encode_f58(body.id)} has {len(events)} events, not {body.since}"))
 
-        self._board.store.query(lambda connection: events_of(connection, body.id), answer)
+        self._board.store.query(lambda connection: log_of(connection, body.id), answer)
+
+    @request(JobJournal)
+    def journal(self, body: JobJournal, call: Call) -> None:
+        names = frozenset(body.names)
+
+        def tell(rows: list[Any]) -> None:
+            wanted = [row for row in rows if row[3] in names] if names else rows
+            if wanted:
+                call.send(JournalRows(events=wanted))
+
+        call.on_cancel(self._board.news.listen(tell))
+        call.send(JournalRows(events=[]))  # from here on nothing is missed
 
     @request(JobWait)
     def wait(self, body: JobWait, call: Call) -> None:
-        jobs = [self._board[job_id] for job_id in body.ids]
-        ended = [job for job in jobs if job.eventlog is None]
-        if ended:
-            call.send(JobEnds(jobs=[self._listing.record(job) for job in ended]))
-        watch = Watch(call, {job.id for job in jobs if job.eventlog is not None})
+        def found(jobs: dict[int, Job] | Exception) -> None:
+            if isinstance(jobs, Exception):
+                call.fail(store_error(jobs))
+                return
+            missing = [job_id for job_id in body.ids if job_id not in jobs]
+            if missing:
+                call.fail(NotFound(f"there is no job {encode_f58(missing[0])}"))
+            elif not call.done:
+                self._watch(call, [jobs[job_id] for job_id in body.ids])
+
+        self._archive.find(body.ids, found)
+
+    def _watch(self, call: Call, jobs: list[Job]) -> None:
+        ended = [job for job in jobs if job.retired]
+        for start in range(0, len(ended), LARGEST_PAGE):
+            some = ended[start : start + LARGEST_PAGE]
+            call.send(JobEnds(jobs=[self._listing.record(job) for job in some]))
+        watch = Watch(call, {job.id for job in jobs if not job.retired})
         if not watch.left:
             call.end()
             return
@@ -103,3 +126,8 @@ class Watching:
             watch.call.send(JobEnds(jobs=records))
             if not watch.left:
                 watch.call.end()
+
+
+def _reply(events: list[Event], since: int, following: int, done: bool | None = None) -> JobEventsReply:
+    over = events[-1][1] == LAST if done is None else done
+    return JobEventsReply(events=[list(event) for event in events], next=following, done=over)

@@ -8,7 +8,7 @@ import os
 from fluxlike.errors import StoreUnavailable
 from fluxlike.ids import encode
 from fluxlike.protocol.execution import OutputAck, OutputWrite
-from fluxlike.protocol.internal import JobAlive, JobAliveReply, OutputDone
+from fluxlike.protocol.internal import JobAlive, JobAliveReply, OutputDone, OutputForget
 from fluxlike.protocol.jobs import OutputRead, OutputReadReply
 from fluxlike.protocol.message import Message
 from fluxlike_broker.call import Call
@@ -82,6 +82,20 @@ class Output:
             if job_id in self._waiting:
                 self._wake(job_id, done=True)
 
+    @request(OutputForget)
+    def forget(self, body: OutputForget, call: Call) -> None:
+        for job_id in body.ids:
+            _remove(self.path_of(job_id))
+        if body.ranges:
+            self._forget_ranges([(first, last) for first, last in body.ranges])
+
+    def _forget_ranges(self, ranges: list[tuple[int, int]]) -> None:
+        """By what is there: most tasks of a large array write nothing."""
+        for folder in _names(self._directory):
+            for name in _names(os.path.join(self._directory, folder)):
+                if name.isdecimal() and any(first <= int(name) <= last for first, last in ranges):
+                    _remove(os.path.join(self._directory, folder, name))
+
     def _wake(self, job_id: int, *, done: bool) -> None:
         for call, body in self._waiting.pop(job_id, []):
             records, following = read(self.path_of(job_id), body.offset, body.limit)
@@ -90,3 +104,19 @@ class Output:
     def close(self) -> None:
         for spool in self._writing.values():
             spool.close()
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except FileNotFoundError:
+        return []
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        log.warning("cannot remove %s: %s", path, error)

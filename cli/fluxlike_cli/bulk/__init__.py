@@ -1,0 +1,1 @@
+"""Many jobs from one command line and lists of inputs: what `bulksubmit` is made of."""
