@@ -53,7 +53,7 @@ class JobManager:
             arrays,
             TaskListing(self._board, archive),
             self._purge,
-            Control(self._board, arrays),
+            Control(self._board, archive, arrays),
             listing,
             Watching(self._board, archive, listing),
         ):
