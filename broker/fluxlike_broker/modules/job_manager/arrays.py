@@ -31,7 +31,7 @@ from fluxlike.sched.interface import Allocation
 from fluxlike_broker.call import Call
 from fluxlike_broker.modules.job_manager.board import Board, Gathered
 from fluxlike_broker.modules.job_manager.launching import launch_row
-from fluxlike_broker.modules.job_manager.submit import Order, Submission, check_options, submit_context
+from fluxlike_broker.modules.job_manager.submit import Order, Submission, check_key, check_options, submit_context
 from fluxlike_broker.service import request
 
 log = logging.getLogger("fluxlike.job")
@@ -68,6 +68,7 @@ class Arrays:
         submission = self._submission
         submission.check_open()
         check_options(body.urgency, body.flags)
+        check_key(body.key)
         _check(body)
         spec = submission.admissible(body.spec)
         context = submit_context(body.urgency, body.flags, call)
