@@ -28,7 +28,13 @@ class Spec:
         self.request: Request = request_of(jobspec)
         self.launch = executor_spec(jobspec)
         self.name = jobspec.name
-        self.ntasks = jobspec.ntasks or 1
+        self.ntasks = jobspec.ntasks or _tasks_of_least(jobspec, self.request)
+
+
+def _tasks_of_least(jobspec: Jobspec, request: Request) -> int:
+    """Of a range the least is allocated, so that many slots have tasks."""
+    slots = request.slots * (request.nodes or 1)
+    return sum(slots * (task.per_slot or 1) for task in jobspec.tasks) or 1
 
 
 def name_of(job: Job) -> str:
