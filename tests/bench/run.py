@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from environment import Installation
     from report import Row
 
-QUESTIONS = ("startup", "cli_latency", "job_latency", "rpc", "memory", "throughput")
+QUESTIONS = ("startup", "cli_latency", "job_latency", "rpc", "memory", "executor", "throughput")
 
 
 def main() -> int:
