@@ -208,7 +208,8 @@ class Launcher:
         self._report(error=f"broker {rank} ended with {_cause(code)}")
         self._hang_up()
         if plan.durable:
-            again = f"fluxlike start -s {plan.boot.size} --statedir {plan.statedir}"
+            store = f" --store '{plan.store_name}'" if plan.settings.store.url else ""
+            again = f"fluxlike start -s {plan.boot.size} --statedir {plan.statedir}{store}"
             print(  # noqa: T201
                 f"fluxlike: broker {rank} ended with {_cause(code)}; its jobs go on. Start it again: {again}",
                 file=sys.stderr,

@@ -81,6 +81,11 @@ class PostgresqlDatabase(Database):
     def ask(self, function: Callable[[Connection], T]) -> T:
         return self._twice(lambda: super(PostgresqlDatabase, self).ask(function))
 
+    def drop(self) -> None:
+        if self._connection is not None and self._is_lost():
+            self._connection.invalidate()  # or closing it would try to roll back
+        super().drop()
+
     def is_hopeless(self, error: Exception) -> bool:
         code = getattr(error, "sqlstate", None) or ""
         return super().is_hopeless(error) or code.startswith(_LIMIT_EXCEEDED)

@@ -13,6 +13,7 @@ from fluxlike.protocol.internal import JobReports, StopJobs, Usage
 from fluxlike.protocol.jobs import (
     JobEvents,
     JobInfo,
+    JobJournal,
     JobKill,
     JobList,
     JobRaise,
@@ -122,7 +123,8 @@ def _dependency(world: World, text: str) -> dict[str, Any]:
 
 
 def _submit(world: World, words: Words, options: Options) -> None:
-    """submit [n=TASKS] [N=NODES] [c=CORES] [t=SECONDS] [urgency=U] [after=DEP,DEP] [copies=N] [flags=F] COMMAND"""
+    """submit [n=TASKS] [N=NODES] [c=CORES] [t=SECONDS] [urgency=U] [after=DEP,DEP] [copies=N] [flags=F] [key=K]
+    [links=SCHEME:INDEX,...] COMMAND; each link makes one more copy, which depends on an earlier one"""
     spec = from_command(
         words,
         ntasks=int(options["n"]) if "n" in options else None,
@@ -133,8 +135,12 @@ def _submit(world: World, words: Words, options: Options) -> None:
     )
     copies = int(options.get("copies", "0"))
     rows: list[list[Any]] = [[0, str(copy)] for copy in range(copies)] or [[0, None]]
+    for link in filter(None, options.get("links", "").split(",")):
+        scheme, _, index = link.partition(":")
+        rows.append([0, None, [[scheme, int(index)]]])
     flags = [flag for flag in options.get("flags", "").split(",") if flag]
-    world.ask(Submit(specs=[spec], jobs=rows, urgency=int(options.get("urgency", "16")), flags=flags))
+    urgency, key = int(options.get("urgency", "16")), options.get("key", "")
+    world.ask(Submit(specs=[spec], jobs=rows, urgency=urgency, flags=flags, key=key))
 
 
 def _ids(world: World, words: Words) -> list[int]:
@@ -197,8 +203,8 @@ def _exception_context(words: Words) -> dict[str, Any]:
 
 
 def _list(world: World, words: Words, options: Options) -> None:
-    """list [STATE...]"""
-    world.ask(JobList(states=words))
+    """list [STATE...] [limit=N] [cursor=C]"""
+    world.ask(JobList(states=words, limit=int(options.get("limit", "1000")), cursor=options.get("cursor", "")))
 
 
 def _info(world: World, words: Words, options: Options) -> None:
@@ -210,6 +216,11 @@ def _events(world: World, words: Words, options: Options) -> None:
     """events JOB [since=N] [wait=yes]"""
     job = world.tape.id_of(words[0])
     world.ask(JobEvents(id=job, since=int(options.get("since", "0")), wait="wait" in options))
+
+
+def _journal(world: World, words: Words, options: Options) -> None:
+    """journal [EVENT...]"""
+    world.ask(JobJournal(names=words), Flag.STREAM)
 
 
 def _stats(world: World, words: Words, options: Options) -> None:
@@ -272,6 +283,7 @@ VERBS: dict[str, Callable[[World, Words, Options], None]] = {
     "info": _info,
     "events": _events,
     "wait": _wait,
+    "journal": _journal,
     "stats": _stats,
     "usage": _usage,
     "queue": _queue,

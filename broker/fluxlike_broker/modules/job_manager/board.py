@@ -28,6 +28,7 @@ from fluxlike_broker.modules.job_manager.alarms import Alarms
 from fluxlike_broker.modules.job_manager.census import Census
 from fluxlike_broker.modules.job_manager.launching import launch_row
 from fluxlike_broker.modules.job_manager.news import News
+from fluxlike_broker.modules.job_manager.specs import name_of
 from fluxlike_broker.router import Router
 
 log = logging.getLogger("fluxlike.job")
@@ -250,10 +251,9 @@ class Board:
 
     def _retire(self, job: Job) -> bool:
         nodes = [] if job.allocation is None else job.allocation.nodes
-        name = job.spec.name.replace("{cc}", job.cc or "")
         batch = self.store.batch
         tasks = 0 if job.tasks is None else job.tasks.count
-        batch.end(job.id, (job.t_inactive, result(job), job.userid, name, tasks, _pack(summary_of(job, nodes))))
+        batch.end(job.id, (job.t_inactive, result(job), job.userid, name_of(job), tasks, _pack(summary_of(job, nodes))))
         self._ended.add(batch, job)
         return False
 

@@ -56,7 +56,7 @@ class JobManager:
             arrays,
             TaskListing(self._board, archive),
             self._purge,
-            Control(self._board, arrays),
+            Control(self._board, archive, arrays),
             self._queue,
             Update(self._board, specs, arrays),
             listing,

@@ -15,6 +15,7 @@ from fluxlike.job.summary import table_from_summary
 from fluxlike.protocol.internal import OutputForget
 from fluxlike.protocol.jobs import JobPurge, JobPurged
 from fluxlike_broker.call import Call
+from fluxlike_broker.memory import give_back
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.modules.job_manager.listing import store_error
 from fluxlike_broker.service import request
@@ -91,6 +92,8 @@ class Purge:
         def gone(count: int | FluxlikeError) -> None:
             if ranges:
                 self._board.router.request(OutputForget(ids=[], ranges=ranges))
+            if ranges or len(doomed.ids) >= AT_ONCE:
+                give_back()
             on_purged(count)
 
         self._next_slice(doomed.ids, 0, gone)

@@ -10,7 +10,8 @@ import msgpack
 from fluxlike.ids import encode_f58
 from fluxlike.job.array import TaskTable
 from fluxlike.job.eventlog import parse
-from fluxlike.job.job import Event, Job, apply
+from fluxlike.job.job import Job, apply
+from fluxlike.job.passage import same_as
 from fluxlike.job.states import PENDING, State
 from fluxlike.job.summary import table_from_summary
 from fluxlike.protocol.internal import Launch
@@ -33,7 +34,9 @@ class Restart:
         self._arrays = arrays
         self._specs = specs
         self._waiting = waiting
-        self._last: tuple[str, list[Event]] = ("", [])
+        self._log = ""
+        self._like: Job | None = None
+        """Jobs that were submitted together and did nothing since have the same log: it is read once."""
 
     def restore(self, loaded: Loaded) -> None:
         """All jobs of the store, in memory as they were; then every active one is asked what it needs next."""
@@ -57,8 +60,14 @@ class Restart:
 
     def _replay(self, row: JobRow, specs: dict[str, bytes]) -> Job:
         job = self._fresh(row, specs)
-        for timestamp, name, context in self._events(row.log):
-            apply(job, timestamp, name, context)
+        like = self._like
+        if len(row.log) == 1 and row.log[0] == self._log and like is not None and job.tasks is None:
+            same_as(job, like)
+        else:
+            for timestamp, name, context in parse(row.log):
+                apply(job, timestamp, name, context)
+            usual = len(row.log) == 1 and job.state is State.SCHED and job.tasks is None
+            self._log, self._like = (row.log[0], job) if usual else ("", None)
         if job.updates:
             job.spec = self._specs.updated(job.spec, job.updates)
         self._board.census.moved(job, None)
@@ -68,14 +77,6 @@ class Restart:
             for rank, host in rset.hosts.items():
                 self._board.hosts.setdefault(rank, host)
         return job
-
-    def _events(self, log: list[str]) -> list[Event]:
-        """Jobs that were submitted together and did nothing since have the same log: it is read once."""
-        if len(log) > 1:
-            return parse(log)
-        if log[0] != self._last[0]:
-            self._last = (log[0], parse(log))
-        return self._last[1]
 
     def _resume(self, job: Job) -> None:
         board = self._board

@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from fluxlike.errors import InvalidJobspec
+from fluxlike.job.job import Job
 from fluxlike.job.launch import executor_spec
 from fluxlike.jobspec.model import Jobspec
 from fluxlike.jobspec.parse import parse
@@ -28,6 +29,12 @@ class Spec:
         self.launch = executor_spec(jobspec)
         self.name = jobspec.name
         self.ntasks = jobspec.ntasks or 1
+
+
+def name_of(job: Job) -> str:
+    """The job's name as it is shown: copies may be told apart by it."""
+    name: str = job.spec.name
+    return name.replace("{cc}", job.cc or "")
 
 
 class Specs:
