@@ -25,9 +25,11 @@ demo: .venv/.package
 	PATH="$(CURDIR)/$(BIN):$$PATH" fluxlike start -s 4 -- sh examples/demo.sh
 
 test: .venv/.package .venv/.dev
+	tools/test_packages.sh
 	$(BIN)/pytest
 
 check: lint
+	tools/test_packages.sh
 	$(BIN)/pytest -q -m 'not system'
 
 lint: .venv/.package .venv/.dev
@@ -47,7 +49,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is worth keeping only if it is whole: the stamp comes last.
-.venv/.made: pyproject.toml tools/venv.sh
+.venv/.made: pyproject.toml tools/venv.sh tools/install.sh
 	tools/venv.sh .venv
 	touch $@
 
@@ -60,7 +62,7 @@ clean:
 	touch $@
 
 # From a wheel, as users get it, and without the tools that tests need. Without psycopg one question stays unanswered.
-.venv-bench/.package: pyproject.toml tools/venv.sh $(SOURCES)
+.venv-bench/.package: pyproject.toml tools/venv.sh tools/install.sh $(SOURCES)
 	tools/venv.sh .venv-bench
 	.venv-bench/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir .venv-bench/wheel .
 	.venv-bench/bin/$(INSTALL) .venv-bench/wheel/*.whl

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Iterator
 
 from environment import Installation
-from ours import NULL, SLOTS, durable, fluxlike
+from ours import NULL, durable, fluxlike
 from peers.peer import Surroundings, Unavailable
 from peers.postgres import postgres
 from report import Row
@@ -31,7 +31,7 @@ def _share(installation: Installation, what: str, options: tuple[str, ...], jobs
     with postgres(where) as url:
         systems = [
             fluxlike(installation, SQLITE, *durable(installation), *options),
-            fluxlike(installation, POSTGRES, "--store", url, *SLOTS, *options),
+            fluxlike(installation, POSTGRES, "--store", url, *durable(installation), *options),
         ]
         found = in_turns(systems, where, jobs, rounds)
     what += ", store in PostgreSQL, in units of SQLite"

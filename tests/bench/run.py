@@ -27,6 +27,7 @@ QUESTIONS = (
     "job_latency",
     "rpc",
     "memory",
+    "executor",
     "throughput",
     "null_executor",
     "submit_rate",

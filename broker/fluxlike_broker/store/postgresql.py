@@ -25,7 +25,7 @@ from fluxlike_broker.store.commit import write_rows
 from fluxlike_broker.store.engine import LOCK_WAIT, Database, StoreInUse
 from fluxlike_broker.store.schema import OWN, state
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("fluxlike.store")
 
 T = TypeVar("T")
 

@@ -19,8 +19,13 @@ from fluxlike.protocol.jobs import (
     JobRaise,
     JobStats,
     JobStdin,
+    JobUpdate,
     JobUrgency,
     JobWait,
+    QueueDisable,
+    QueueDrain,
+    QueueEnable,
+    QueueIdle,
     QueueStart,
     QueueStatus,
     QueueStop,
@@ -164,6 +169,11 @@ def _urgency(world: World, words: Words, options: Options) -> None:
     world.ask(JobUrgency(id=world.tape.id_of(words[0]), urgency=int(words[1])))
 
 
+def _update(world: World, words: Words, options: Options) -> None:
+    """update JOB [duration=SECONDS|+SECONDS|-SECONDS] [name=TEXT]"""
+    world.ask(JobUpdate(id=world.tape.id_of(words[0]), updates=dict(options)))
+
+
 def _stdin(world: World, words: Words, options: Options) -> None:
     """stdin JOB TEXT"""
     world.ask(JobStdin(id=world.tape.id_of(words[0]), data=words[1].encode()))
@@ -227,7 +237,7 @@ def _wait(world: World, words: Words, options: Options) -> None:
 
 
 def _queue(world: World, words: Words, options: Options) -> None:
-    """queue status | start | stop [REASON]"""
+    """queue status | start | stop [REASON] | enable | disable [REASON] | drain | idle"""
     match words:
         case ["status"]:
             world.ask(QueueStatus())
@@ -235,6 +245,14 @@ def _queue(world: World, words: Words, options: Options) -> None:
             world.ask(QueueStart())
         case ["stop", *reason]:
             world.ask(QueueStop(reason=" ".join(reason)))
+        case ["enable"]:
+            world.ask(QueueEnable())
+        case ["disable", *reason]:
+            world.ask(QueueDisable(reason=" ".join(reason)))
+        case ["drain"]:
+            world.ask(QueueDrain())
+        case ["idle"]:
+            world.ask(QueueIdle())
         case _:
             raise ValueError(f"queue {words}")
 
@@ -256,6 +274,7 @@ VERBS: dict[str, Callable[[World, Words, Options], None]] = {
     "raise": _raise,
     "kill": _kill,
     "urgency": _urgency,
+    "update": _update,
     "stdin": _stdin,
     "started": _report("start", lambda words: None),
     "finished": _report("finish", _finish_context),

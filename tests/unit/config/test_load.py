@@ -291,7 +291,9 @@ def test_limits_of_the_history_that_make_no_sense_are_refused(option: str, compl
     assert complaint in refusal([], [option])
 
 
-@pytest.mark.parametrize("url", ["mysql://me:hunter2@db/jobs", "me:hunter2@db/jobs", "postgres://me:hunter2@db/jobs", ""])
+@pytest.mark.parametrize(
+    "url", ["mysql://me:hunter2@db/jobs", "me:hunter2@db/jobs", "postgres://me:hunter2@db/jobs", ""]
+)
 def test_url_of_an_unknown_database_is_refused_without_repeating_it(tmp_path: Path, url: str) -> None:
     expected = "store.url: must be postgresql+psycopg://USER@HOST/DATABASE or sqlite:////PATH"
     assert refusal([], [f"store.url={url}"]) == f"-S store.url: {expected}"

@@ -59,6 +59,8 @@ class Archive:
             job.tasks = TaskTable(row.id, row.tasks, json.loads(row.vars) if row.vars else None)
         job.spec = self._specs.restore(row.digest, row.spec)
         nodes = from_summary(job, msgpack.unpackb(row.summary))
+        if job.updates:
+            job.spec = self._specs.updated(job.spec, job.updates)
         if nodes:
             job.allocation = Allocation(tuple((r, c, g) for r, c, g in nodes), (1,) * len(nodes))
         return job

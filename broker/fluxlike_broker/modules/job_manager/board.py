@@ -100,6 +100,8 @@ class Board:
         """Counts up when a host gets a name: texts made of names are stale then."""
         self.queue_started = True
         self.stop_reason = ""
+        self.queue_enabled = True
+        self.disable_reason = ""
         self.stopping = False
         self.arrays: TaskDesk
         self.on_tasks_retired: list[Callable[[list[int]], None]] = []
@@ -344,7 +346,7 @@ class Board:
 
     def _expire(self, job_id: int) -> None:
         job = self.jobs.get(job_id)
-        if job is not None and job.state is State.RUN and job.expiration <= self.clock.now():
+        if job is not None and job.state is State.RUN and 0 < job.expiration <= self.clock.now():
             self.raise_exception(job, "timeout", "resource allocation expired")
 
     def _launch(self, jobs: list[Job]) -> None:

@@ -1,4 +1,4 @@
-"""Raising exceptions, killing, urgency, and the queue's own switch."""
+"""Raising exceptions, killing, urgency, and the end of all jobs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ from fluxlike.protocol.jobs import (
     JobsTouched,
     JobUrgency,
     JobUrgencySet,
-    QueueStart,
-    QueueState,
-    QueueStatus,
-    QueueStop,
 )
 from fluxlike.protocol.message import Message
 from fluxlike_broker.call import Call
@@ -155,33 +151,6 @@ class Control:
             self._board.report(job_id, what, when, context)
         self._arrays.settle()
         self._board.when_settled(lambda: call.respond(Settled()))
-
-    # -- the queue ------------------------------------------------------------------------------------------
-
-    @request(QueueStatus)
-    def status(self, body: QueueStatus, call: Call) -> QueueState:
-        census = self._board.census
-        return QueueState(
-            started=self._board.queue_started,
-            reason=self._board.stop_reason,
-            pending=census.pending_count,
-            running=census.running_count,
-        )
-
-    @request(QueueStop)
-    def stop(self, body: QueueStop, call: Call) -> None:
-        self._switch(False, body.reason, call)
-
-    @request(QueueStart)
-    def start(self, body: QueueStart, call: Call) -> None:
-        self._switch(True, "", call)
-
-    def _switch(self, started: bool, reason: str, call: Call) -> None:
-        self._board.store.batch.put("queue", f"{int(started)} {reason}")
-        self._board.queue_started, self._board.stop_reason = started, reason
-        if started:
-            self._board.schedule_soon()
-        self._board.when_settled(lambda: call.respond(self.status(QueueStatus(), call)))
 
     # -- the end of the instance ----------------------------------------------------------------------------
 

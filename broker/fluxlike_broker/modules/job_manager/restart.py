@@ -34,14 +34,12 @@ class Restart:
         self._arrays = arrays
         self._specs = specs
         self._waiting = waiting
-        self._log = ""
+        self._log: list[str] = []
         self._like: Job | None = None
         """Jobs that were submitted together and did nothing since have the same log: it is read once."""
 
     def restore(self, loaded: Loaded) -> None:
         """All jobs of the store, in memory as they were; then every active one is asked what it needs next."""
-        started, _, reason = loaded.state.get("queue", "1 ").partition(" ")
-        self._board.queue_started, self._board.stop_reason = started == "1", reason
         self._board.census.ended_before(loaded.results)
         for tasks, summary in loaded.arrays:
             self._board.census.tasks_counted(table_from_summary(tasks, msgpack.unpackb(summary)), 1)
@@ -63,13 +61,15 @@ class Restart:
     def _replay(self, row: JobRow, specs: dict[str, bytes]) -> Job:
         job = self._fresh(row, specs)
         like = self._like
-        if len(row.log) == 1 and row.log[0] == self._log and like is not None and job.tasks is None:
+        if like is not None and row.log == self._log and job.tasks is None:
             same_as(job, like)
         else:
             for timestamp, name, context in parse(row.log):
                 apply(job, timestamp, name, context)
-            usual = job.state is State.SCHED and job.tasks is None
-            self._log, self._like = (row.log[0], job) if usual else ("", None)
+            if job.updates:
+                job.spec = self._specs.updated(job.spec, job.updates)
+            usual = job.state is State.SCHED and job.tasks is None and not job.updates
+            self._log, self._like = (row.log, job) if usual else ([], None)
         self._board.census.moved(job, None)
         if row.allocation is not None:
             rset = RSet.from_json(json.loads(row.allocation))
