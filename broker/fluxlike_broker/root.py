@@ -64,7 +64,15 @@ class Root:
             lambda batch, reason: self._jobs.store_failed(batch, reason),
             lambda: self._jobs.store_recovered(),
         )
-        self._jobs = JobManager(router, broker.clock, self._store, FirstCome())
+        limits = plan.settings.job_manager
+        self._jobs = JobManager(
+            router,
+            broker.clock,
+            self._store,
+            FirstCome(),
+            age_limit=limits.inactive_age_limit,
+            num_limit=limits.inactive_num_limit,
+        )
         self._leader = ExecutionLeader(
             router,
             broker.clock,

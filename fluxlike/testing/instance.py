@@ -115,7 +115,9 @@ class Site:
         return processes.mentions(pid, str(self.root)) or not processes.mentions(pid, "/tmp/fl-")
 
     def logs(self) -> str:
-        paths = sorted(path for path in self.root.rglob("broker*.log"))
+        # Directories of jobs come and go meanwhile; unlike rglob, a walk passes over them.
+        found = [Path(folder) / name for folder, _, names in os.walk(self.root) for name in names]
+        paths = sorted(path for path in found if path.match("broker*.log"))
         return "\n".join(f"--- {path}\n{path.read_text(errors='replace')}" for path in paths)
 
     def close(self) -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from environment import Installation
     from report import Row
 
+<<<<<<< HEAD
 QUESTIONS = (
     "startup",
     "cli_latency",
@@ -36,6 +37,9 @@ QUESTIONS = (
     "million_done",
     "million_pending",
 )
+=======
+QUESTIONS = ("startup", "cli_latency", "job_latency", "rpc", "memory", "executor", "throughput")
+>>>>>>> w-exec
 
 
 def main() -> int:

@@ -37,7 +37,7 @@ class Disk:
         if self.broken is not None:
             raise StoreUnavailable(self.broken)
         write_rows(self.connection, batch)
-        self.connection.commit()
+        self.connection.connection.commit()  # on the driver, as the rows: SQLAlchemy knows nothing of them
 
     def load(self) -> Loaded:
         found = load(self.connection)
@@ -76,6 +76,7 @@ class TapedBatch(Batch):
 
     def job(self, row: JobTuple) -> None:
         self._tape.meet(row[0])
+        self._tape.meet_tasks(row[0], row[7])
         super().job(row)
 
     def event(self, job: int, seq: int, lines: str) -> None:
@@ -96,7 +97,7 @@ class TapedBatch(Batch):
         super().end(job, row)
 
     def key(self, key: str, first: int, count: int, submitted: float) -> None:
-        self._tape.write(f"store key {key} {self._tape.called(first)} count={count}")
+        self._tape.write(f"store key {key} count={count}")
         super().key(key, first, count, submitted)
 
     def put(self, key: str, value: str) -> None:

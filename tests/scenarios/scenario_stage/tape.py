@@ -7,7 +7,7 @@ import logging
 import re
 from typing import Any
 
-from fluxlike.ids import encode_f58
+from fluxlike.ids import encode_f58, nth_after
 
 _WALL_TIME = 1e9
 """Floats above this are wall times and shown as seconds since the scenario began."""
@@ -23,6 +23,8 @@ class Tape(logging.Handler):
         self.began = began
         self._lines: list[str] = []
         self._names: dict[int, str] = {}
+        self._owners: dict[int, int] = {}
+        """task of an array -> the array"""
         self._ids: dict[str, int] = {}
         self._by_f58: dict[str, str] = {}
         self.written = 0
@@ -45,10 +47,22 @@ class Tape(logging.Handler):
 
     def meet(self, job_id: int) -> str:
         """Jobs are j1, j2 and so on, in the order in which they were submitted."""
-        name = self._names.setdefault(job_id, f"j{len(self._names) + 1}")
+        name = self._names.setdefault(job_id, f"j{len(self._names) - len(self._owners) + 1}")
         self._by_f58[encode_f58(job_id)] = name
         self._ids[name] = job_id
         return name
+
+    def meet_tasks(self, array: int, count: int) -> None:
+        """Tasks of an array are called by its name and their index."""
+        for index in range(count):
+            key = nth_after(array, index + 1)
+            self._owners[key] = array
+            self._names[key] = name = f"{self._names[array]}.{index}"
+            self._ids[name] = key
+
+    def owner(self, key: int) -> int:
+        """The job in whose log a job or a task has its events."""
+        return self._owners.get(key, key)
 
     def called(self, job_id: int) -> str:
         return self._names.get(job_id, encode_f58(job_id))

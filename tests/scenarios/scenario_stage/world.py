@@ -96,8 +96,13 @@ class NotingExecution:
     @request(Launch)
     def launch(self, body: Launch, call: Call) -> None:
         for row in body.rows:
-            assert self._disk.has(row.id, "alloc"), "started before the commit of its alloc"
+            assert self._is_told(row.id, "alloc"), "started before the commit of its alloc"
             self._tape.write(f"{'look for' if row.adopt else 'launch'} {self._row(row)}")
+
+    def _is_told(self, key: int, event: str) -> bool:
+        """Is this event of a job, or the like of a task, on disk?"""
+        owner = self._tape.owner(key)
+        return self._disk.has(owner, event if owner == key else _OF_TASKS[event])
 
     def _row(self, row: LaunchRow) -> str:
         where = [f"rank{rank}/task{_span(first, count)}/core{cores}" for rank, first, count, cores, _ in row.nodes]
@@ -122,7 +127,10 @@ class NotingExecution:
     @request(OutputDone)
     def output_done(self, body: OutputDone, call: Call) -> None:
         """Told after the end is committed, as everything that others hear of it."""
-        assert all(self._disk.has(job_id, "clean") for job_id in body.ids), "retired before the commit"
+        assert all(self._is_told(key, "clean") for key in body.ids), "retired before the commit"
+
+
+_OF_TASKS = {"alloc": "task-alloc", "clean": "task-finish"}
 
 
 def _span(first: int, count: int) -> str:

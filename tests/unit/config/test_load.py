@@ -55,6 +55,8 @@ def test_a_directory_stands_for_its_toml_files_in_order_of_name(tmp_path: Path) 
         ("exec.lost-grace=inf", "exec", "lost_grace", inf),
         ("exec.lost-grace=0", "exec", "lost_grace", 0.0),
         ("exec.orphan-timeout=1h", "exec", "orphan_timeout", 3600.0),
+        ("exec.mode=null", "exec", "mode", "null"),
+        ("exec.mode=spawn", "exec", "mode", "spawn"),
         ("resource.cores=64", "resource", "cores", 64),
         ("resource.gpus=0", "resource", "gpus", 0),
         ("store.url=postgresql+psycopg://me@db/jobs?a=b", "store", "url", "postgresql+psycopg://me@db/jobs?a=b"),
@@ -114,6 +116,13 @@ def test_a_misspelt_option_is_refused_with_the_nearest_key(option: str, nearest:
     assert f"did you mean {nearest!r}?" in text
 
 
+@pytest.mark.parametrize(
+    ("option", "nearest"), [("exec.mode=nul", "null"), ("exec.mode=Spawn", "spawn"), ("log.level=warn", "warning")]
+)
+def test_a_misspelt_value_is_refused_with_the_nearest_one(option: str, nearest: str) -> None:
+    assert f"(the nearest is {nearest}), not" in refusal([], [option])
+
+
 def test_an_option_like_nothing_known_is_refused_with_all_that_is(tmp_path: Path) -> None:
     assert "known are" in refusal([], ["zzz=1"])
 
@@ -148,6 +157,8 @@ def test_an_unknown_key_in_a_file_is_refused_with_its_file_and_the_nearest_one(t
         "resource.gpus=-1",
         "broker.quorum=0",
         "broker.quorum-warn=0",
+        "exec.mode=nul",
+        "exec.mode=",
         "log.level=loud",
         "log.ring=0",
         "bootstrap.default_port=65536",

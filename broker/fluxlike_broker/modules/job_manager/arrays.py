@@ -295,8 +295,17 @@ class Arrays:
         if found is not None and found[0].state is State.RUN:
             job, index = found
             assert job.tasks is not None
-            if job.tasks.states[index] in (HELD, STARTED):
+            limit = job.spec.jobspec.duration
+            over = limit and job.tasks.times(index)[0] + limit <= self._board.clock.now()
+            if over and job.tasks.states[index] in (HELD, STARTED):
                 self.raise_task(job, index, "timeout", "resource allocation expired", 0)
+
+    def set_time_limits(self, job: Job) -> None:
+        """Of tasks that run: an alarm for each, after the array's limit has changed."""
+        tasks, limit = job.tasks, job.spec.jobspec.duration
+        if tasks is not None and limit:
+            for index in tasks.running():
+                self._board.alarms.at(tasks.times(index)[0] + limit, tasks.key(index), self._expire)
 
     def signal(self, job: Job, indices: Iterable[int], signum: int) -> None:
         tasks = job.tasks
@@ -323,8 +332,7 @@ class Arrays:
             allocation = task_allocation(job, index)
             board.scheduler.adopt(tasks.key(index), allocation)
             rows.append(self.launch_row(job, index, adopt=True))
-            if job.spec.jobspec.duration:
-                board.alarms.at(tasks.times(index)[0] + job.spec.jobspec.duration, tasks.key(index), self._expire)
+        self.set_time_limits(job)
         if rows:
             log.info("job %s: looking for %d tasks", encode_f58(job.id), len(rows))
             board.router.request(Launch(rows=rows))

@@ -88,6 +88,8 @@ class Submission:
     def check_open(self) -> None:
         if self._board.stopping:
             raise Unavailable("the instance is shutting down")
+        if not self._board.queue_enabled:
+            raise Unavailable(f"the queue takes no jobs: {self._board.disable_reason}")
         if self._board.store.failure is not None:
             raise StoreUnavailable(f"jobs cannot be stored now: {self._board.store.failure}")
 
@@ -261,11 +263,21 @@ def _check_links(links: Any, number: int) -> None:
     if not isinstance(links, (list, tuple)):
         raise InvalidRequest(f"job.submit: jobs[{number}][2] must be a list of [scheme, index into jobs]")
     for link in links:
-        if not (isinstance(link, (list, tuple)) and len(link) == 2 and link[0] in SCHEMES and type(link[1]) is int):
+        if not _is_link(link):
             known = ", ".join(sorted(SCHEMES))
             raise InvalidRequest(f"job.submit: jobs[{number}][2] must be a list of [scheme, index]; schemes: {known}")
         if not 0 <= link[1] < number:
             raise InvalidRequest(f"job.submit: jobs[{number}] can depend on jobs 0 to {number - 1}, not on {link[1]}")
+
+
+def _is_link(link: Any) -> bool:
+    return (
+        isinstance(link, (list, tuple))
+        and len(link) == 2
+        and isinstance(link[0], str)
+        and link[0] in SCHEMES
+        and type(link[1]) is int
+    )
 
 
 def _other_count(order: Order, count: int) -> InvalidRequest:
