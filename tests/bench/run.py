@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from environment import Installation
     from report import Row
 
-<<<<<<< HEAD
 QUESTIONS = (
     "startup",
     "cli_latency",
     "job_latency",
     "rpc",
     "memory",
+    "executor",
     "throughput",
     "null_executor",
     "submit_rate",
@@ -37,9 +37,6 @@ QUESTIONS = (
     "million_done",
     "million_pending",
 )
-=======
-QUESTIONS = ("startup", "cli_latency", "job_latency", "rpc", "memory", "executor", "throughput")
->>>>>>> w-exec
 
 
 def main() -> int:
