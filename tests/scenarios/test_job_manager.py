@@ -11,7 +11,7 @@ from scenario_stage.world import BEGAN, World
 from fluxlike.job.states import State
 from fluxlike.jobspec.build import from_command
 from fluxlike.protocol.internal import JobReports
-from fluxlike.protocol.jobs import JobRaise, Submit
+from fluxlike.protocol.jobs import JobRaise, Submit, SubmitArray
 from fluxlike_broker.modules.job_manager.board import BREATH, MANY_RUNNING
 
 
