@@ -11,7 +11,7 @@ from scenario_stage.world import BEGAN, World
 from fluxlike.job.states import State
 from fluxlike.jobspec.build import from_command
 from fluxlike.protocol.internal import JobReports
-from fluxlike.protocol.jobs import JobRaise, Submit
+from fluxlike.protocol.jobs import JobRaise, Submit, SubmitArray
 from fluxlike_broker.modules.job_manager.board import BREATH, MANY_RUNNING
 
 
@@ -139,6 +139,21 @@ def test_rows_that_name_no_spec_or_no_earlier_job_are_refused_and_no_id_is_issue
     error = world.client.answered[tag].error
     assert error is not None
     assert error[0] == "invalid"
+    assert world.manager._board.jobs == {}
+
+
+def test_text_that_not_every_store_can_hold_is_refused(world: World) -> None:
+    specs = [from_command(["true"])]
+    for body in (
+        Submit(specs=specs, jobs=[[0, "a\0b"]]),
+        Submit(specs=specs, jobs=[[0, None]], key="a\0b"),
+        Submit(specs=specs, jobs=[[0, None]], key="k" * 256),
+        SubmitArray(spec=specs[0], count=2, key="a\0b"),
+    ):
+        error = world.client.answered[world.ask(body)].error
+        assert error is not None
+        assert error[0] == "invalid"
+        assert "NUL" in error[1]
     assert world.manager._board.jobs == {}
 
 
