@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scenario_stage.executors import Executors
 from scenario_stage.world import World
 
+from fluxlike.idset import parse_mask
 from fluxlike.job.array import CANCELED, DONE, HELD, STARTED, TaskTable
 from fluxlike.job.array import PENDING as WAITING
 from fluxlike.job.job import Job, apply, result
@@ -225,8 +226,7 @@ class ArraysUnderAnyHistory(RuleBasedStateMachine):
         ids = [job_id for job_id, _ in doomed if job_id not in waited_for]
         if not ids or self.world.by_hand or self.world.disk.broken or self.world.store.failure:
             return
-        for _ in range(1 + twice):
-            self.world.do(lambda: self.world.router.request(JobPurge(ids=ids)))
+        self.world.do(lambda: [self.world.router.request(JobPurge(ids=ids)) for _ in range(1 + twice)])
         self.listen()
         assert not self.world.disk.ended().keys() & set(ids)
         self.acknowledged -= set(ids)
@@ -270,7 +270,7 @@ class ArraysUnderAnyHistory(RuleBasedStateMachine):
         for _, tasks in self.arrays:
             for nodes in tasks.nodes.values():
                 for rank, text, _ in nodes:
-                    cores = _mask(text)
+                    cores = parse_mask(text)
                     assert not used[rank] & cores
                     used[rank] |= cores
         scheduler = self.world.manager._board.scheduler
@@ -371,11 +371,5 @@ def _count(job: Job, tasks: TaskTable, states: Counter[State], results: Counter[
         results["canceled"] += waiting
 
 
-def _mask(text: str) -> int:
-    from fluxlike.idset import parse_mask
-
-    return parse_mask(text)
-
-
 TestArrays = ArraysUnderAnyHistory.TestCase
-TestArrays.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestArrays.settings = settings(max_examples=250, stateful_step_count=40, deadline=None)
