@@ -17,7 +17,7 @@ help:
 	@echo 'make demo    start four brokers here, run jobs on them, stop'
 	@echo 'make test    run all tests: unit, property, scenarios, system'
 	@echo 'make check   format, lint, types, import rules, and the tests that start no broker'
-	@echo 'make bench   measure an installed wheel against its budgets; BENCH=--help shows what to ask it'
+	@echo 'make bench   measure an installed wheel against its budgets and its peers; BENCH=--help shows what to ask it'
 	@echo 'make docs    write docs/commands.md and docs/settings.md anew'
 	@echo 'make clean   remove environments, caches and built files'
 
@@ -25,9 +25,11 @@ demo: .venv/.package
 	PATH="$(CURDIR)/$(BIN):$$PATH" fluxlike start -s 4 -- sh examples/demo.sh
 
 test: .venv/.package .venv/.dev
+	tools/test_packages.sh
 	$(BIN)/pytest
 
 check: lint
+	tools/test_packages.sh
 	$(BIN)/pytest -q -m 'not system'
 
 lint: .venv/.package .venv/.dev
@@ -43,11 +45,11 @@ docs: .venv/.package
 	$(BIN)/python tools/reference_pages.py docs
 
 clean:
-	rm -rf .venv .venv-bench .venv-wheel dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-peers .venv-wheel dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is worth keeping only if it is whole: the stamp comes last.
-.venv/.made: pyproject.toml tools/venv.sh
+.venv/.made: pyproject.toml tools/venv.sh tools/install.sh
 	tools/venv.sh .venv
 	touch $@
 
@@ -59,9 +61,10 @@ clean:
 	$(BIN)/$(INSTALL) '.[dev]'
 	touch $@
 
-# From a wheel, as users get it, and without the tools that tests need.
-.venv-bench/.package: pyproject.toml tools/venv.sh $(SOURCES)
+# From a wheel, as users get it, and without the tools that tests need. Without psycopg one question stays unanswered.
+.venv-bench/.package: pyproject.toml tools/venv.sh tools/install.sh $(SOURCES)
 	tools/venv.sh .venv-bench
 	.venv-bench/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir .venv-bench/wheel .
 	.venv-bench/bin/$(INSTALL) .venv-bench/wheel/*.whl
+	-.venv-bench/bin/$(INSTALL) 'psycopg[binary]'
 	touch $@

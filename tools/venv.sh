@@ -7,10 +7,7 @@ set -eu
 directory=$1
 wanted='3.11'
 
-fail() {
-    printf 'fluxlike: %s\n' "$@" >&2
-    exit 1
-}
+. "${0%/*}/install.sh"
 
 new_enough() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
@@ -28,18 +25,6 @@ choose() {
             return
         fi
     done
-}
-
-# install PACKAGE...: only root can, and only with apt-get.
-install() {
-    if [ "$(id -u)" != 0 ]; then
-        fail "$1 is missing. Install it and try again:" "    sudo apt-get install -y $*"
-    fi
-    command -v apt-get >/dev/null || fail "$1 is missing, and there is no apt-get here to install it with"
-    printf 'fluxlike: installing %s\n' "$*" >&2
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq >&2
-    apt-get install -y -qq --no-install-recommends "$@" >&2 || fail "apt-get could not install $*"
 }
 
 if [ -z "${PYTHON:-}" ] && ! command -v python3 >/dev/null; then

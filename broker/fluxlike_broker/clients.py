@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from fluxlike.errors import FluxlikeError, PermissionDenied, ProtocolError
 from fluxlike.protocol.framing import FrameReader, frame
+from fluxlike.protocol.instance import ExecRun, ExecTaken
 from fluxlike.protocol.message import ROLE_OWNER, Flag, Kind, Message, decode, encode
 from fluxlike_broker.router import Router
 
@@ -77,6 +78,10 @@ class Connection(asyncio.Protocol):
         self._userid = 0
         self._flush_due = False
         self._in_feed = False
+        self._full = False
+        """The client reads more slowly than we write."""
+        self._untold: dict[int, int] = {}
+        """Answers of remote commands, by tag, whose rank has not been told that they are out."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -121,6 +126,10 @@ class Connection(asyncio.Protocol):
                 self._router.handle(_cancellation(original))
             return
         if not message.flags & Flag.NO_RESPONSE:
+            if message.matchtag in self._asked:
+                raise ProtocolError(
+                    f"match tag {message.matchtag} is in use: the request before it is not answered yet"
+                )
             # The router may add to the route it passes on; the door keeps its own copy to cancel by.
             self._asked[message.matchtag] = message
         self._router.handle(message)
@@ -128,6 +137,9 @@ class Connection(asyncio.Protocol):
     def answer(self, message: Message) -> None:
         if not message.flags & Flag.STREAM:
             self._asked.pop(message.matchtag, None)
+            self._untold.pop(message.matchtag, None)
+        elif message.topic == ExecRun.topic:
+            self._untold[message.matchtag] = self._untold.get(message.matchtag, 0) + 1
         self._out.append(frame(encode(message)))
         if not self._in_feed and not self._flush_due:
             self._flush_due = True
@@ -147,6 +159,23 @@ class Connection(asyncio.Protocol):
         if self._transport.get_write_buffer_size() > STUCK_CLIENT:
             log.warning("cut off a client that does not read its answers")
             self._transport.abort()
+        elif self._untold and not self._full:
+            self._tell_taken()
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        self._tell_taken()
+
+    def _tell_taken(self) -> None:
+        """Remote commands write as fast as their client reads: each may go on for as much as has gone out to it."""
+        untold, self._untold = self._untold, {}
+        for tag, count in untold.items():
+            asked = self._asked.get(tag)
+            if asked is not None:
+                self._router.handle(_about(asked, ExecTaken.topic, Flag.NO_RESPONSE, ExecTaken(count=count)))
 
     def _complain(self, error: FluxlikeError) -> None:
         """Tell the peer if it can be told, then hang up: the stream is out of step or not welcome."""
@@ -167,13 +196,21 @@ def _unlink(path: str) -> None:
 
 
 def _cancellation(message: Message) -> Message:
+    return _about(message, message.topic, Flag.CANCEL)
+
+
+def _about(message: Message, topic: str, flags: int, body: object = None) -> Message:
+    """What goes the way of a client's request, and is known there by its tag."""
     return Message(
         Kind.REQUEST,
-        message.topic,
+        topic,
+        body,
         nodeid=message.nodeid,
         matchtag=message.matchtag,
         sender=message.sender,
-        flags=Flag.CANCEL | (message.flags & Flag.UPSTREAM),
+        userid=message.userid,
+        roles=message.roles,
+        flags=flags | (message.flags & Flag.UPSTREAM),
         route=message.route[:1],
     )
 

@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import signal
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from fluxlike.clock import SystemClock
@@ -16,6 +17,7 @@ from fluxlike.idset import Idset, mask_text
 from fluxlike.lifecycle.states import Happening, Phase, after
 from fluxlike.tree.subtree import Members
 from fluxlike_broker.clients import ClientDoor
+from fluxlike_broker.directories import is_held
 from fluxlike_broker.discovery import discover
 from fluxlike_broker.events import Subscriptions
 from fluxlike_broker.facts import broker_facts
@@ -25,8 +27,13 @@ from fluxlike_broker.overlay import Overlay, OverlayEvents
 from fluxlike_broker.plan import Plan
 from fluxlike_broker.root import Root
 from fluxlike_broker.router import Router
+from fluxlike_executor.lock import holder
+from fluxlike_executor.strays import kill_tasks_under
 
 log = logging.getLogger("fluxlike.broker")
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Each asks the broker to stop."""
 
 
 class Broker(OverlayEvents):
@@ -43,7 +50,8 @@ class Broker(OverlayEvents):
         self._serving = False
         self._end = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._stop_asked = False
+        self._executor_told = False
+        """Whether the executor could be told to end."""
         self.router = Router(plan.rank, os.geteuid(), secrets.randbits(40) << 20)
         self.overlay = Overlay(plan.boot, self.router, secrets.token_bytes(8), self)
         self.door = ClientDoor(self.router, plan.client_socket)
@@ -77,7 +85,7 @@ class Broker(OverlayEvents):
 
     async def run(self) -> int:
         self._loop.set_exception_handler(_log_callback_failure)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in SIGNALS:
             self._loop.add_signal_handler(number, self.ask_stop)
         async with asyncio.TaskGroup() as group:
             executor = group.create_task(self.agent.link.run(), name="executor")
@@ -94,6 +102,7 @@ class Broker(OverlayEvents):
             heart.cancel()
             executor.cancel()
         await self._close()
+        self._ignore_signals()
         return self.exit_status
 
     def _begin(self) -> None:
@@ -111,10 +120,28 @@ class Broker(OverlayEvents):
                 self._advance(Happening.JOINED)
 
     async def _close(self) -> None:
+        self._end_executor()
         if self.root is not None:
             self.root.close()
         await self.door.close()
         self.overlay.close(goodbye=True)
+
+    def _end_executor(self) -> None:
+        """No task outlives a broker that ends in good order, also if its executor did not hear of it."""
+        if not is_held(self.plan.executor_lock):
+            # It was killed, and the next one is not there yet to end what it left.
+            kill_tasks_under(self.plan.uri.encode(errors="surrogateescape"))
+        elif not self._executor_told:
+            pid = holder(self.plan.executor_lock)
+            if pid.isdigit():
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGTERM)
+
+    def _ignore_signals(self) -> None:
+        """The launcher ends who is left soon after rank 0: who is on the way out must not look as if it was killed."""
+        for number in SIGNALS:
+            self._loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
 
     async def _beat(self) -> None:
         while True:
@@ -171,6 +198,7 @@ class Broker(OverlayEvents):
         self.on_child_gone()
 
     def _enter_exit(self) -> None:
+        self._executor_told = self.agent.link.connected
         self.agent.link.send("exit")
         self.agent.link.stop()
         self._end.set()
@@ -187,7 +215,9 @@ class Broker(OverlayEvents):
 
     def ask_stop(self) -> None:
         """A signal: the root stops the instance, another rank only leaves it."""
-        log.warning("asked to stop by a signal")
+        # On a busy machine the launcher may lose patience with a rank that is leaving anyway.
+        if after(self.phase, Happening.STOP) is not self.phase:
+            log.warning("asked to stop by a signal")
         self.stop()
 
     def stop(self) -> None:

@@ -9,7 +9,12 @@ import stat
 import tempfile
 
 from fluxlike.config import environment
+from fluxlike.config.registry import without_password
 from fluxlike.errors import ConfigError
+
+JOBS_FILE = "jobs.sqlite"
+STORE_NOTE = "store"
+"""In a state directory: where its jobs are, if not in it."""
 
 SOCKET_PATH_LIMIT = 107
 """Bytes of a unix socket's path on Linux; `RUNDIR/RANK/executor.sock` and its like must fit."""
@@ -57,6 +62,36 @@ def _recorded_elsewhere(statedir: str) -> str:
     with open(note, "w", encoding="utf-8") as file:
         file.write(chosen)
     return chosen
+
+
+def belong(statedir: str | None, url: str) -> None:
+    """A state directory and a store elsewhere stay together: raises ConfigError if rank 0 would mix two of them up.
+
+    `url` is empty for the store in the directory itself."""
+    if statedir is None:
+        if url:
+            raise ConfigError(
+                "--store needs --statedir DIR as well: keys, job output and running tasks are found there"
+            )
+        return
+    note = os.path.join(statedir, STORE_NOTE)
+    known, wanted = _noted(note), without_password(url)
+    if url and os.path.exists(os.path.join(statedir, JOBS_FILE)):
+        raise ConfigError(f"{statedir} has jobs of its own, in {JOBS_FILE}: start it without --store, or take another")
+    if known and known != wanted:
+        text = f"the jobs of {statedir} are in {known}: start it with --store '{known}'"
+        raise ConfigError(f"{text}; if they have moved, remove {note}")
+    if url and not known:
+        with open(note, "w", encoding="utf-8") as file:
+            file.write(f"{wanted}\n")
+
+
+def _noted(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read().strip()
+    except FileNotFoundError:
+        return ""
 
 
 def remove(path: str) -> None:

@@ -125,11 +125,16 @@ class Launcher:
             if words.get("state") == "run":
                 self._root_is_up(words["uri"])
             elif "failed" in words:
-                self._report(error=words["failed"])
+                self._failed(words["failed"])
             elif "stopping" in words:
                 self._stopping = True
                 self._hang_up()
         return bool(data)
+
+    def _failed(self, reason: str) -> None:
+        self._report(error=reason)
+        if not self._plans[0].detached and _log_path(self._plans[0]) is not None:
+            print(f"fluxlike: {reason}", file=sys.stderr)  # noqa: T201  the broker itself writes to a file
 
     def _root_is_up(self, uri: str) -> None:
         self._report(uri=uri)
@@ -208,7 +213,8 @@ class Launcher:
         self._report(error=f"broker {rank} ended with {_cause(code)}")
         self._hang_up()
         if plan.durable:
-            again = f"fluxlike start -s {plan.boot.size} --statedir {plan.statedir}"
+            store = f" --store '{plan.store_name}'" if plan.settings.store.url else ""
+            again = f"fluxlike start -s {plan.boot.size} --statedir {plan.statedir}{store}"
             print(  # noqa: T201
                 f"fluxlike: broker {rank} ended with {_cause(code)}; its jobs go on. Start it again: {again}",
                 file=sys.stderr,

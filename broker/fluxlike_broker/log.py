@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from fluxlike.config.settings import LogSettings
 from fluxlike.protocol.instance import Dmesg, LogEntries
@@ -24,6 +27,8 @@ class Ring(logging.Handler):
         self._rank = rank
         self._entries: deque[Entry] = deque(maxlen=size)
         self._followers: list[Callable[[Entry], None]] = []
+        self._thread = threading.get_ident()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
@@ -31,6 +36,13 @@ class Ring(logging.Handler):
             text += "\n" + logging.Formatter().formatException(record.exc_info)
         entry = (record.created, self._rank, record.levelname.lower(), record.name, text)
         self._entries.append(entry)
+        if threading.get_ident() == self._thread:
+            self._tell(entry)
+        elif self._loop is not None:  # the store's thread has things to say too
+            with suppress(RuntimeError):  # closed: nobody follows any more
+                self._loop.call_soon_threadsafe(self._tell, entry)
+
+    def _tell(self, entry: Entry) -> None:
         for follower in list(self._followers):
             follower(entry)
 
@@ -44,6 +56,7 @@ class Ring(logging.Handler):
         def follower(entry: Entry) -> None:
             call.send(LogEntries(entries=[entry]))
 
+        self._loop = asyncio.get_running_loop()
         self._followers.append(follower)
         call.on_cancel(lambda: self._followers.remove(follower))
 

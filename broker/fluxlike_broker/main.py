@@ -32,7 +32,8 @@ def main() -> None:
 
 
 def launch(options: Options) -> int:
-    settings = load(options.conf, options.sets)
+    stores = [] if options.store is None else [f"store.url={options.store}"]
+    settings = load(options.conf, [*options.sets, *stores])
     program = _program(options, settings)
     if options.detach:
         return _detached(options, settings)
@@ -113,6 +114,8 @@ def plan(options: Options, settings: Settings) -> tuple[list[Plan], str | None]:
             if not 0 <= options.rank < len(boots):
                 raise ConfigError(f"there is no rank {options.rank}; ranks are 0 to {len(boots) - 1}")
             boots = [boots[options.rank]]
+        if any(boot.rank == 0 for boot in boots):
+            directories.belong(statedir, settings.store.url)
     except FluxlikeError:
         if throw_away is not None:
             directories.remove(throw_away)

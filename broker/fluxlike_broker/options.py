@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fluxlike.errors import ConfigError
 
 USAGE = """\
-usage: fluxlike-broker [--size N] [--rank R] [--statedir DIR] [--conf FILE]... [--set KEY=VALUE]...
-                       [--test-hosts HOSTS] [--detach] [--] [PROGRAM ARGS...]
+usage: fluxlike-broker [--size N] [--rank R] [--statedir DIR] [--store URL] [--conf FILE]...
+                       [--set KEY=VALUE]... [--test-hosts HOSTS] [--detach] [--] [PROGRAM ARGS...]
 The broker program. People use `fluxlike start`, whose --help explains the options.
 """
 
@@ -19,6 +19,7 @@ class Options:
     size: int | None = None
     rank: int | None = None
     statedir: str | None = None
+    store: str | None = None
     conf: list[str] = field(default_factory=list)
     sets: list[str] = field(default_factory=list)
     test_hosts: str = ""
@@ -28,7 +29,7 @@ class Options:
 
 
 def read(argv: list[str]) -> Options:
-    names = ["size=", "rank=", "statedir=", "conf=", "set=", "test-hosts=", "detach", "help"]
+    names = ["size=", "rank=", "statedir=", "store=", "conf=", "set=", "test-hosts=", "detach", "help"]
     try:
         found, program = getopt.getopt(argv, "h", names)
     except getopt.GetoptError as error:
@@ -48,6 +49,8 @@ def _apply(options: Options, name: str, value: str) -> None:
         setattr(options, "help" if name == "h" else name, True)
     elif name == "statedir":
         options.statedir = value
+    elif name == "store":
+        options.store = value
     elif name == "test-hosts":
         options.test_hosts = value
     else:

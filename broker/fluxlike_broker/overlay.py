@@ -74,6 +74,8 @@ class Overlay:
         self._closing = False
         self._heard = self._loop.time()
         self._unattached_since: float | None = None
+        self._parent_cut_off = 0.0
+        """Seconds for which our parent has had no way to rank 0, as it told us."""
         self._retry = FIRST_RETRY
         self._retry_timer: asyncio.TimerHandle | None = None
         self._sequence = 0
@@ -192,6 +194,7 @@ class Overlay:
         if self._retry_timer is not None:
             self._retry_timer.cancel()
         self._unattached_since = None
+        self._parent_cut_off = 0.0
         news = not self.attached or (self._parent_uuid, self.root) != (body.uuid, body.root)
         self.attached = True
         self._parent_uuid = body.uuid
@@ -216,6 +219,12 @@ class Overlay:
         self._retry = FIRST_RETRY
         self._hello()
 
+    def _on_beat_of_parent(self, body: Keepalive) -> None:
+        """It lives, and keeps its place while it looks for a way to rank 0. We give up when it does."""
+        self._parent_cut_off = body.cut_off
+        if body.cut_off and self.attached:
+            self._events.on_cut_off(body.cut_off)
+
     def _on_refuse(self, body: Refuse) -> None:
         self._events.on_refused(body.reason)
 
@@ -231,6 +240,7 @@ class Overlay:
             (Welcome, _on_welcome),
             (RootIs, _on_root),
             (Who, _on_who),
+            (Keepalive, _on_beat_of_parent),
             (Refuse, _on_refuse),
         )
     }
@@ -345,8 +355,9 @@ class Overlay:
     # -- liveness -------------------------------------------------------------------------------------------
 
     def beat(self) -> None:
-        """Called once per heartbeat: tell the parent we live, look for the silent on both sides."""
+        """Called once per heartbeat: tell the neighbours we live, look for the silent on both sides."""
         now = self._loop.time()
+        self._beat_down(now)
         silence = self.subtree.silent(now, self._boot.overlay.torpid, self._boot.overlay.lost)
         for uuid in silence.torpid:
             rank = self.subtree.children[uuid].rank
@@ -367,6 +378,15 @@ class Overlay:
                     self._try_next_ancestor()
                 else:
                     self._connect()
+
+    def _beat_down(self, now: float) -> None:
+        """Rank 0 is heard of by its events. Below it each broker speaks for itself, so that when rank 0 is silent, only
+        its own children look for another place: who is below them keeps theirs."""
+        if self._boot.rank == 0 or not self.subtree.children:
+            return
+        cut_off = self._parent_cut_off if self._unattached_since is None else now - self._unattached_since
+        for uuid in self.subtree.children:
+            self._control_down(uuid, Keepalive(cut_off=cut_off))
 
     # -- sending --------------------------------------------------------------------------------------------
 

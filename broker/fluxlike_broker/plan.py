@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from fluxlike.config.registry import without_password
 from fluxlike.config.settings import Settings
 from fluxlike_broker.bootstrap import Bootstrap
+from fluxlike_broker.directories import JOBS_FILE
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,15 @@ class Plan:
     def data(self) -> str:
         """Where rank 0 keeps jobs and their output."""
         return self.statedir if self.statedir is not None else self.folder
+
+    @property
+    def store_url(self) -> str:
+        return self.settings.store.url or f"sqlite:///{os.path.join(self.data, JOBS_FILE)}"
+
+    @property
+    def store_name(self) -> str:
+        """Where jobs are, as people may be told."""
+        return without_password(self.settings.store.url) or self.data
 
     @property
     def durable(self) -> bool:

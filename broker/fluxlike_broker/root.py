@@ -58,13 +58,21 @@ class Root:
         self._stop_calls: list[Call] = []
         self._quorum_warning: asyncio.TimerHandle | None = None
         self._store = StoreWriter(
-            f"sqlite:///{os.path.join(plan.data, 'jobs.sqlite')}",
+            plan.store_url,
             plan.durable,
             self._loop.call_soon_threadsafe,
             lambda batch, reason: self._jobs.store_failed(batch, reason),
             lambda: self._jobs.store_recovered(),
         )
-        self._jobs = JobManager(router, broker.clock, self._store, FirstCome())
+        limits = plan.settings.job_manager
+        self._jobs = JobManager(
+            router,
+            broker.clock,
+            self._store,
+            FirstCome(),
+            age_limit=limits.inactive_age_limit,
+            num_limit=limits.inactive_num_limit,
+        )
         self._leader = ExecutionLeader(
             router,
             broker.clock,
@@ -237,7 +245,7 @@ class Root:
     def uptime(self, body: Uptime, call: Call) -> UptimeReply:
         broker = self._broker
         plan = broker.plan
-        durable = f"{plan.data}: an acknowledged job survives power loss"
+        durable = f"{plan.store_name}: an acknowledged job survives power loss"
         notices = [] if self._store.failure is None else [f"the store cannot commit: {self._store.failure}"]
         return UptimeReply(
             state=str(broker.phase),

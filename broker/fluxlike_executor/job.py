@@ -82,8 +82,19 @@ class Job:
         self.ntasks: int
         self.cores: str
         self.gpus: str
-        (self.id, self.attempt, self.digest, cc, self.node, self.nnodes, self.first, self.count) = row[:8]
-        self.ntasks, self.cores, self.gpus = row[8:]
+        (
+            self.id,
+            self.attempt,
+            self.digest,
+            cc,
+            self.node,
+            self.nnodes,
+            self.first,
+            self.count,
+            self.ntasks,
+            self.cores,
+            self.gpus,
+        ) = row
         self.name = f58(self.id).encode() if self.id >= 0 else b"#%d" % self.id
         """What strays are told apart by; for a job the FLUX_JOB_ID in their environment."""
         self.cc: str | None = None if cc in (None, "") else str(cc)

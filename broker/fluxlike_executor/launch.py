@@ -20,7 +20,7 @@ class Launcher:
     def __init__(self, plumbing: Plumbing, directories: JobDirectories) -> None:
         self._plumbing = plumbing
         self._directories = directories
-        self._spawner = Spawner(plumbing.null)
+        self._spawner = Spawner()
         self._cwd = "/"
         os.chdir("/")
 
@@ -51,7 +51,6 @@ class Launcher:
         try:
             self._spawn_all(job, spec, job_environment(job, spec, instance), tags, streams)
         finally:
-            streams.spawned()
             streams.complete()
 
     def _make_directory(self, instance: Instance) -> str:

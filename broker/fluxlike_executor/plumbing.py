@@ -8,7 +8,7 @@ from fluxlike_executor.files import OutputFiles, open_input
 from fluxlike_executor.job import Job
 from fluxlike_executor.loop import Loop
 from fluxlike_executor.pipes import CapturedPipe, InputPipe, LabelledPipe, Outbox
-from fluxlike_executor.spawn import refusal
+from fluxlike_executor.spawn import NO_INPUT, refusal
 from fluxlike_executor.spec import Spec
 from fluxlike_executor.templates import render
 
@@ -16,12 +16,11 @@ from fluxlike_executor.templates import render
 class Plumbing:
     """The executor's side of all jobs' streams."""
 
-    __slots__ = ("loop", "null", "outbox")
+    __slots__ = ("loop", "outbox")
 
     def __init__(self, loop: Loop, outbox: Outbox) -> None:
         self.loop = loop
         self.outbox = outbox
-        self.null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
 
 
 class JobStreams:
@@ -35,13 +34,13 @@ class JobStreams:
         self._job = job
         self._spec = spec
         self._tags = tags
-        self._files = OutputFiles()
+        self._files: OutputFiles | None = None
         self._given: list[int] = []
 
     def for_task(self, index: int) -> tuple[int, int, int]:
         """Raises StartError, naming the file that could not be opened."""
         spec = self._spec
-        stdin = self._stdin(index) if spec.stdin != "null" else self._common.null
+        stdin = self._stdin(index) if spec.stdin != "null" else NO_INPUT
         rank = self._job.first + index
         stdout = self._stream(rank, "stdout", spec.stdout, spec.stdout_spread)
         stderr = self._stream(rank, "stderr", spec.stderr, spec.stderr_spread)
@@ -55,6 +54,10 @@ class JobStreams:
 
     def complete(self) -> None:
         """All tasks have been spawned, or one could not be."""
+        if self._given:
+            self.spawned()
+        if self._files is None:
+            return
         files = self._files.release()
         if self._spec.label:
             self._job.files = files
@@ -97,6 +100,8 @@ class JobStreams:
     def _file(self, path: str, spread: bool) -> int:
         # Nodes may share the file. Then only the first may empty it, or each wipes out what another wrote.
         append = self._spec.append or not (spread or self._job.node == 0)
+        if self._files is None:
+            self._files = OutputFiles()
         try:
             return self._files.open(path, append)
         except (OSError, ValueError) as error:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from typing import Any
 
 from fluxlike_executor.log import warn
 from fluxlike_executor.loop import READ, Loop
@@ -38,10 +38,12 @@ def reset_signals() -> None:
 
 
 def own_descriptors() -> None:
-    """Descriptors 0 to 2 exist, so that no pipe is ever one of them; none above is inherited by a task."""
+    """Descriptors 0 to 2 exist, so that no pipe is ever one of them; none above is inherited by a task. Nothing can be
+    read from 0: a task without input gets it as it is."""
     while True:
         fd = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         if fd > 2:
+            os.dup2(fd, 0)
             os.close(fd)
             break
     for name in os.listdir("/proc/self/fd"):
@@ -52,15 +54,29 @@ def own_descriptors() -> None:
 
 def become_subreaper() -> None:
     """From now on descendants that lose their parent become children of this process instead of init's."""
-    libc = ctypes.CDLL(None, use_errno=True)
+    libc = _c_library()
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
-        warn(f"not a sub-reaper, so strays will not be found: {os.strerror(ctypes.get_errno())}")
+        warn(f"not a sub-reaper, so strays will not be found: {_last_error().strerror}")
+
+
+def _c_library() -> Any:
+    import ctypes  # not where this is imported to be forked later
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _last_error() -> OSError:
+    import ctypes
+
+    return OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def _signal_descriptor(signums: Iterable[int]) -> int:
     """Blocks the signals and answers a descriptor to read them from: a hundred children that end together cost one
     read, where handlers would interrupt a hundred times."""
-    libc = ctypes.CDLL(None, use_errno=True)
+    import ctypes
+
+    libc = _c_library()
     mask = ctypes.create_string_buffer(_SIGSET)
     libc.sigemptyset(mask)
     for signum in signums:
@@ -68,8 +84,13 @@ def _signal_descriptor(signums: Iterable[int]) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, signums)
     fd: int = libc.signalfd(-1, mask, os.O_NONBLOCK | os.O_CLOEXEC)
     if fd < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        raise _last_error()
     return fd
+
+
+def _signums(records: bytes) -> Iterator[int]:
+    for at in range(0, len(records), _RECORD):
+        yield int.from_bytes(records[at : at + 4], sys.byteorder)
 
 
 def on_signals(loop: Loop, child: Callable[[], object], end: Callable[[], None]) -> Callable[[], None]:
@@ -83,9 +104,7 @@ def on_signals(loop: Loop, child: Callable[[], object], end: Callable[[], None])
             records = os.read(fd, 16 * _RECORD)
         except BlockingIOError:
             return
-        if not endings.isdisjoint(
-            int.from_bytes(records[at : at + 4], sys.byteorder) for at in range(0, len(records), _RECORD)
-        ):
+        if not endings.isdisjoint(_signums(records)):
             end()
         child()
 

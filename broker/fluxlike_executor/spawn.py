@@ -14,6 +14,9 @@ from fluxlike_executor.spec import Spec
 NOT_FOUND = 127 << 8
 NOT_POSSIBLE = 126 << 8
 
+NO_INPUT = 0
+"""The executor's own standard input, which leads nowhere (`process.own_descriptors`)."""
+
 _DUP2 = os.POSIX_SPAWN_DUP2
 
 
@@ -57,9 +60,9 @@ def find(word: bytes, search_path: list[bytes]) -> bytes:
 class Spawner:
     """Starts programs in a session, and so a process group, of their own."""
 
-    __slots__ = ("_for_tasks", "_ignored", "_low", "_null", "_own")
+    __slots__ = ("_for_tasks", "_ignored", "_low", "_own")
 
-    def __init__(self, null: int) -> None:
+    def __init__(self) -> None:
         """Many tasks use up many descriptors: takes all that may be had, but tasks keep the limit found here."""
         # The executor ignores SIGPIPE, and whatever started it may ignore more; a task must see none of that.
         # Signals with a handler go back to their default by themselves.
@@ -67,10 +70,9 @@ class Spawner:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._for_tasks = (soft, hard)
         self._own = (hard, hard)
-        self._null = null
         self._low: Descriptors = (-1, -1, -1)
         if soft != hard:
-            self._low = (os.dup(null), os.dup(null), os.dup(null))
+            self._low = (os.dup(NO_INPUT), os.dup(NO_INPUT), os.dup(NO_INPUT))
             resource.setrlimit(resource.RLIMIT_NOFILE, self._own)
 
     def start(self, spec: Spec, argv: list[bytes], environment: Environment, fds: Descriptors) -> int:
@@ -127,15 +129,16 @@ class Spawner:
         """A pipe is at its end only when the low number no longer leads to it."""
         if fds is self._low:
             for low in self._low:
-                os.dup2(self._null, low, inheritable=False)
+                os.dup2(NO_INPUT, low, inheritable=False)
 
     def _posix_spawn(self, path: bytes, argv: list[bytes], environment: Environment, fds: Descriptors) -> int:
         stdin, stdout, stderr = fds
+        actions = ((_DUP2, stdout, 1), (_DUP2, stderr, 2))
         return os.posix_spawn(
             path,
             argv,
             environment,
-            file_actions=((_DUP2, stdin, 0), (_DUP2, stdout, 1), (_DUP2, stderr, 2)),
+            file_actions=actions if stdin == NO_INPUT else ((_DUP2, stdin, 0), *actions),
             setsid=True,
             setsigmask=(),
             setsigdef=self._ignored,

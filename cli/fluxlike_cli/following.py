@@ -11,26 +11,25 @@ import click
 
 from fluxlike.client.submission import BEFORE, note_accepted
 from fluxlike.errors import FluxlikeError
-from fluxlike.protocol.jobs import Submitted
 from fluxlike_cli.output.ids import id_text
 
 if TYPE_CHECKING:
     from fluxlike.client.blocking import Client
-    from fluxlike.protocol.payload import Payload
+    from fluxlike.protocol.jobs import Submit
     from fluxlike_cli.output.progress import Progress
 
 
 def submit_and_follow(
-    client: Client, batches: Iterable[Payload], given: dict[str, Any], *, total: int | None, raw: bool
+    client: Client, messages: Iterable[Submit], given: dict[str, Any], *, total: int | None, raw: bool
 ) -> int:
-    """Send the batches, one after the other; gives the exit code. `total` is how many jobs they hold, if known.
+    """Send the messages; gives the exit code. `total` is how many jobs they hold, if known.
 
     `given` holds the options of fluxlike_cli.options.staying, and label_io."""
     terminal = sys.stderr
     with logs(given["log"], given["log_stderr"]):
         ids: list[int] = []
         with progress_bar("submitted", total, given, terminal) as bar:
-            for some in _acknowledged(client, batches, ids):
+            for some in _acknowledged(client, messages, ids):
                 if not (given["quiet"] or given["as_json"]):
                     bar.hide()
                     click.echo("\n".join(map(id_text, some)))
@@ -44,11 +43,10 @@ def submit_and_follow(
             return _stay(client, ids, given, bar, raw)
 
 
-def _acknowledged(client: Client, batches: Iterable[Payload], ids: list[int]) -> Iterator[list[int]]:
-    """Ids of batch after batch, which `ids` gathers. An error carries a note of what was accepted before it."""
+def _acknowledged(client: Client, messages: Iterable[Submit], ids: list[int]) -> Iterator[list[int]]:
+    """Ids of message after message, which `ids` gathers. An error carries a note of what was accepted before it."""
     try:
-        for batch in batches:
-            some = client.call(batch, Submitted).ids
+        for some in client.submit_messages(messages):
             ids += some
             yield some
     except FluxlikeError as error:

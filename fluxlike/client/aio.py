@@ -216,11 +216,12 @@ class AsyncClient:
 
         A few messages are on their way at a time. Of a message all jobs are accepted or none. `key` makes it safe to
         say all of this again after a lost connection: same key and jobs give the same ids, and nothing runs twice."""
-        async with aclosing(self._submitted(submission.submit_batches(jobspecs, urgency, flags, key))) as batches:
+        async with aclosing(self.submit_messages(submission.submit_batches(jobspecs, urgency, flags, key))) as batches:
             async for ids in batches:
                 yield ids
 
-    async def _submitted(self, messages: Iterator[Submit]) -> AsyncGenerator[list[int], None]:
+    async def submit_messages(self, messages: Iterable[Submit]) -> AsyncGenerator[list[int], None]:
+        """As `submit_batches`, for messages made elsewhere."""
         wire = self._wire()
         waiting: list[int] = []
         try:
@@ -257,7 +258,7 @@ class AsyncClient:
     async def _collect(self, messages: Iterator[Submit]) -> list[int]:
         ids: list[int] = []
         try:
-            async for batch in self._submitted(messages):
+            async for batch in self.submit_messages(messages):
                 ids += batch
         except FluxlikeError as error:
             submission.note_accepted(error, ids, submission.BEFORE)

@@ -285,9 +285,10 @@ class Client:
 
         A few messages are on their way at a time. Of a message all jobs are accepted or none. `key` makes it safe to
         say all of this again after a lost connection: same key and jobs give the same ids, and nothing runs twice."""
-        yield from self._submitted(submission.submit_batches(jobspecs, urgency, flags, key))
+        yield from self.submit_messages(submission.submit_batches(jobspecs, urgency, flags, key))
 
-    def _submitted(self, messages: Iterator[Submit]) -> Generator[list[int], None, None]:
+    def submit_messages(self, messages: Iterable[Submit]) -> Generator[list[int], None, None]:
+        """As `submit_batches`, for messages made elsewhere."""
         waiting: list[int] = []
         try:
             for message in messages:
@@ -316,7 +317,7 @@ class Client:
     def _collect(self, messages: Iterator[Submit]) -> list[int]:
         ids: list[int] = []
         try:
-            for batch in self._submitted(messages):
+            for batch in self.submit_messages(messages):
                 ids += batch
         except FluxlikeError as error:
             submission.note_accepted(error, ids, submission.BEFORE)

@@ -33,6 +33,11 @@ def _is_text(value: str) -> bool:
     return True
 
 
+def take(name: str) -> str:
+    """A variable that is meant for this process alone: what it starts does not inherit it."""
+    return os.environ.pop(name, "")  # noqa: TID251  this is the one place
+
+
 def tempdir() -> str:
     """TMPDIR if it is a directory, else /tmp."""
     chosen = _read("TMPDIR")

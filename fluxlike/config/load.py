@@ -68,7 +68,9 @@ def _apply_option(settings: Settings, option: str) -> Settings:
     name, equals, value = option.partition("=")
     if not equals:
         raise ConfigError(f"-S {option}: must be KEY=VALUE")
-    return _apply(settings, name.strip(), value.strip(), f"-S {option}")
+    name = name.strip()
+    shown = name if name in KEYS and KEYS[name].secret else option
+    return _apply(settings, name, value.strip(), f"-S {shown}")
 
 
 def _apply(settings: Settings, name: str, value: object, source: str) -> Settings:
@@ -80,7 +82,8 @@ def _apply(settings: Settings, name: str, value: object, source: str) -> Setting
     try:
         parsed = key.parse(value)
     except ValueError as error:
-        raise ConfigError(f"{source}: {name}: must be {error}, not {value!r}") from None
+        found = "" if key.secret else f", not {value!r}"
+        raise ConfigError(f"{source}: {name}: must be {error}{found}") from None
     section = replace(getattr(settings, key.section), **{key.field: parsed})
     return replace(settings, **{key.section: section})
 

@@ -16,6 +16,7 @@ Parser = Callable[[object], Any]
 """Takes what TOML gave, or the text after `=`. Its ValueError ends the sentence "the value must be"."""
 
 EXEC_MODES = ("spawn", "null")
+DATABASES = ("sqlite", "postgresql")
 LEVELS = ("debug", "info", "warning", "error", "critical")
 MOST_CORES = 1 << 20
 """A mask of the cores is made from the number: a slip of the finger must not take a gigabyte."""
@@ -91,6 +92,23 @@ def text(value: object) -> str:
     return value
 
 
+def database_url(value: object) -> str:
+    """No more than the scheme is looked at: the rest is the driver's, which is loaded where it is needed."""
+    scheme = value.partition("://")[0] if isinstance(value, str) and "://" in value else ""
+    if not isinstance(value, str) or scheme.partition("+")[0] not in DATABASES:
+        raise ValueError("postgresql+psycopg://USER@HOST/DATABASE or sqlite:////PATH")
+    return value
+
+
+def without_password(value: object) -> str:
+    """The URL as it may be shown and noted down. In doubt, too much is left out."""
+    scheme, mark, rest = str(value).partition("://")
+    who, at, where = rest.rpartition("@")
+    where, question, query = where.partition("?")
+    kept = "&".join(word for word in query.split("&") if "password=" not in word.lower())
+    return f"{scheme}{mark}{who.partition(':')[0]}{at}{where}{question if kept else ''}{kept}"
+
+
 def switch(value: object) -> bool:
     if value in ("true", "false"):
         return value == "true"
@@ -121,6 +139,8 @@ class Key:
     parse: Parser
     help: str
     show: Callable[[object], str] = _show
+    secret: bool = False
+    """The value may hold a password: errors must not repeat it."""
 
     def value_in(self, settings: Settings) -> str:
         """The value as `-S` would take it; empty for one that is decided at run time."""
@@ -144,6 +164,13 @@ _KEYS = (
     Key("exec.mode", "exec", "mode", one_of(*EXEC_MODES), "spawn: run jobs; null: only say that they ended"),
     Key("resource.cores", "resource", "cores", count(1, MOST_CORES), "cores of a rank, not those found"),
     Key("resource.gpus", "resource", "gpus", count(0, MOST_CORES), "gpus of a rank, not those found"),
+    Key("store.url", "store", "url", database_url, "the database that keeps jobs", without_password, secret=True),
+    Key(
+        "job-manager.inactive-age-limit", "job_manager", "inactive_age_limit", _PATIENCE, "how long ended jobs are kept"
+    ),
+    Key(
+        "job-manager.inactive-num-limit", "job_manager", "inactive_num_limit", count(0), "how many ended jobs are kept"
+    ),
     Key("broker.quorum", "broker", "quorum", count(1), "brokers online before the initial program runs"),
     Key("broker.quorum-warn", "broker", "quorum_warn", seconds(zero=False), "time between warnings"),
     Key("broker.cleanup-timeout", "broker", "cleanup_timeout", _PATIENCE, "how long jobs get to end"),

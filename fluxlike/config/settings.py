@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,21 @@ class ResourceSettings:
     """Cores that this rank offers, not those found. None: what the host, cgroup and affinity give."""
     gpus: int | None = None
     """GPUs that this rank offers, not those found. None: what the host shows."""
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    url: str = ""
+    """The database that keeps jobs: `postgresql+psycopg://USER@HOST/DATABASE`, or `sqlite:////PATH`. Empty: a SQLite
+    file in the state directory, which needs nothing else to be there. Only rank 0 uses it."""
+
+
+@dataclass(frozen=True)
+class JobManagerSettings:
+    inactive_age_limit: float = inf
+    """Seconds after its end that a job is kept. inf: for ever, since only the owner knows what is still wanted."""
+    inactive_num_limit: int | None = None
+    """Most inactive jobs that are kept; the oldest go first. None: no limit, for the same reason."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +115,8 @@ class Settings:
     overlay: OverlaySettings = field(default_factory=OverlaySettings)
     exec: ExecSettings = field(default_factory=ExecSettings)
     resource: ResourceSettings = field(default_factory=ResourceSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    job_manager: JobManagerSettings = field(default_factory=JobManagerSettings)
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     log: LogSettings = field(default_factory=LogSettings)
     bootstrap: BootstrapSettings = field(default_factory=BootstrapSettings)

@@ -54,6 +54,7 @@ class Job:
         "t_submit",
         "tasks",
         "trail",
+        "updates",
         "urgency",
         "userid",
     )
@@ -73,6 +74,8 @@ class Job:
         """Descriptions of what is still waited for."""
         self.exception: tuple[str, int, str] | None = None
         """(type, severity, note) of the first fatal one: the root cause."""
+        self.updates: Context | None = None
+        """path -> value, of what was changed in its jobspec since it was submitted."""
         self.status = NO_STATUS
         self.started = False
         self.ended: dict[int, int] | None = None
@@ -197,6 +200,10 @@ def _urgency(job: Job, context: Context) -> None:
     job.urgency = context["urgency"]
 
 
+def _jobspec_update(job: Job, context: Context) -> None:
+    job.updates = {**(job.updates or {}), **context} or None
+
+
 def _alloc(job: Job, context: Context) -> None:
     job.held = True
     job.expiration = context.get("expiration", 0.0)
@@ -240,6 +247,7 @@ _EFFECTS = {
     "dependency-remove": _dependency_remove,
     "priority": _priority,
     "urgency": _urgency,
+    "jobspec-update": _jobspec_update,
     "alloc": _alloc,
     "resource-update": _resource_update,
     "start": _start,

@@ -84,3 +84,14 @@ def end(job: Job, timestamp: float, now: float, status: int) -> str:
         f'[{timestamp!r},"finish",{{"status": {status}}}],[{now!r},"release",{{"ranks": "all", "final": true}}],'
         f'[{now!r},"free",null],[{now!r},"clean",null]'
     )
+
+
+def same_as(job: Job, other: Job) -> None:
+    """For a new job with the very log of another that is in SCHED: the same events lead to the same place."""
+    job.userid, job.urgency, job.flags = other.userid, other.urgency, other.flags
+    job.priority = other.priority
+    job.dependencies = other.dependencies
+    job.exception = other.exception
+    job.t_submit, job.t_depend = other.t_submit, other.t_depend
+    job.trail = other.trail
+    job.state = other.state

@@ -59,6 +59,7 @@ _UPDATES: dict[tuple[State, str], State] = {
     (State.DEPEND, "jobspec-update"): State.DEPEND,
     (State.PRIORITY, "jobspec-update"): State.PRIORITY,
     (State.SCHED, "jobspec-update"): State.PRIORITY,
+    (State.RUN, "jobspec-update"): State.RUN,
 }
 
 _ALIVE = [state for state in State if state & ACTIVE]

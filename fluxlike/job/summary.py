@@ -35,12 +35,14 @@ def summary_of(job: Job, nodes: list[Any]) -> list[Any]:
         job.exception,
         nodes,
         None if job.tasks is None else job.tasks.pack(),
+        *([job.updates] if job.updates else []),
     ]
 
 
 def from_summary(job: Job, summary: list[Any]) -> list[Any]:
     """Fill a fresh job; returns the nodes."""
-    _version, values, flags, exception, nodes, tasks = summary
+    _version, values, flags, exception, nodes, tasks, *more = summary
+    job.updates = more[0] if more else None
     for name, value in zip(_FIELDS, values, strict=True):
         setattr(job, name, value)
     job.flags = tuple(flags)

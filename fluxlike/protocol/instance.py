@@ -156,3 +156,12 @@ class ExecRun(Payload):
     command: list[str]
     cwd: str = ""
     env: dict[str, Any] = {}
+
+
+class ExecTaken(Payload):
+    """So many answers to the rexec.run with the same tag are on their way to the client, and it reads: send more.
+
+    Sent by the broker that the client is connected to; no answer."""
+
+    topic = "rexec.taken"
+    count: int

@@ -19,7 +19,11 @@ class Hello(Payload):
 
 
 class Keepalive(Payload):
+    """To the parent and to the children, once per heartbeat."""
+
     topic = "keepalive"
+    cut_off: float = 0.0
+    """Downwards: seconds for which the sender has had no way to rank 0; 0 if it has one."""
 
 
 class Joined(Payload):

@@ -45,7 +45,7 @@ QUICK: dict[str, object] = {
 LOSSY: dict[str, object] = {"tbon.torpid": 0.8, "tbon.lost": 1.6, "exec.lost-grace": 1}
 """For tests in which brokers are lost."""
 
-KEPT = ("instance.json", "curve.cert", "jobs.sqlite", "jobs.sqlite.lock", "spool", "rundir")
+KEPT = ("instance.json", "curve.cert", "jobs.sqlite", "jobs.sqlite.lock", "spool", "rundir", "store")
 """What a state directory holds while no broker runs, beside the brokers' logs."""
 
 BUGS = ("Traceback", "internal error")

@@ -9,13 +9,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fluxlike.testing.waiting import wait_until
+
+if TYPE_CHECKING:
+    import psycopg
 
 HOME = Path("/usr/lib/postgresql")
 """Where Debian keeps the programs, a folder for each version; none of them is on the usual path."""
@@ -68,13 +70,18 @@ class PostgresqlServer:
         self.execute(f"CREATE SCHEMA {name}")
         return name
 
-    def execute(self, statement: str, parameters: Sequence[object] = (), schema: str = "") -> list[tuple[Any, ...]]:
-        """One statement on a connection of its own, committed."""
+    def connect(self, schema: str = "") -> psycopg.Connection[tuple[Any, ...]]:
+        """Every statement is committed at once."""
         import psycopg
 
         options = f"-csearch_path={schema}" if schema else ""
-        with psycopg.connect(host=str(self.folder), user="owner", dbname="postgres", options=options) as connection:
-            found = connection.execute(statement, parameters or None)
+        where = f"host={self.folder} user=owner dbname=postgres"
+        return psycopg.connect(where, options=options, autocommit=True)
+
+    def execute(self, statement: str, schema: str = "") -> list[tuple[Any, ...]]:
+        """One statement on a connection of its own."""
+        with self.connect(schema) as connection:
+            found = connection.execute(statement.encode())
             return found.fetchall() if found.description else []
 
     def start(self) -> None:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+from peers.peer import Unavailable
 
 import fluxlike
 from fluxlike.client.blocking import Client
 
 PATIENCE = 30.0
 """Seconds until an instance that was told to stop must be gone."""
+
+SAID = 300
+"""Characters of what a failed command said that are worth a place in the table."""
 
 
 class Installation:
@@ -41,23 +48,22 @@ class Installation:
     def program(self, *words: str) -> list[str]:
         return [os.path.join(self.bin, "fluxlike"), *words]
 
+    def statedir(self) -> str:
+        """A new state directory on the disk that counts."""
+        return tempfile.mkdtemp(prefix="s", dir=self.scratch)
+
     def run(self, words: Sequence[str], env: dict[str, str] | None = None) -> str:
-        """Standard output of a command that must succeed."""
-        done = subprocess.run(
-            words,
-            env=env or self.env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        """Standard output of a command; raises Unavailable with what it said when it fails."""
+        done = subprocess.run(words, env=env or self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            command = " ".join([os.path.basename(words[0]), *words[1:2]])
+            raise Unavailable(f"`{command}` failed: {' '.join(done.stderr.split())[:SAID]}")
         return done.stdout
 
     @contextmanager
     def instance(self, *options: str) -> Iterator[Instance]:
         """A detached instance, gone when the block is left, whatever happened in it."""
-        uri = self.run(self.program("start", "--detach", *options)).strip()
-        running = Instance(self, uri)
+        running = Instance(self, options)
         try:
             yield running
         finally:
@@ -65,15 +71,23 @@ class Installation:
 
 
 class Instance:
-    def __init__(self, installation: Installation, uri: str) -> None:
+    """A detached instance that answers; whoever starts it must stop it."""
+
+    def __init__(self, installation: Installation, options: Sequence[str]) -> None:
         self.installation = installation
-        self.uri = uri
-        self.env = {**installation.env, "FLUXLIKE_URI": uri}
+        self._options = options
+        self._orphans: list[int] = []
+        self.start_again()
+
+    def start_again(self) -> None:
+        """With the same options; with a state directory it goes on with the jobs it had."""
+        command = self.installation.program("start", "--detach", *self._options)
+        self.uri = self.installation.run(command).strip()
+        self.env = {**self.installation.env, "FLUXLIKE_URI": self.uri}
         with self.client() as client:
-            self._brokers = [
-                int(client.rpc("attr.get", {"name": "broker.pid"}, rank=rank)["value"])
-                for rank in range(int(client.rpc("attr.get", {"name": "size"})["value"]))
-            ]
+            size = int(client.rpc("attr.get", {"name": "size"})["value"])
+            self._brokers = [_process(client, "broker.pid", rank) for rank in range(size)]
+        self._orphans = []
 
     def client(self) -> Client:
         return Client(self.uri)
@@ -94,17 +108,37 @@ class Instance:
 
     def executors(self) -> list[int]:
         with self.client() as client:
-            return [
-                int(client.rpc("attr.get", {"name": "executor.pid"}, rank=rank)["value"])
-                for rank in range(len(self._brokers))
-            ]
+            return [_process(client, "executor.pid", rank) for rank in range(len(self._brokers))]
+
+    def kill(self) -> None:
+        """End the brokers at once, with -9; executors stay for those that come after them."""
+        self._orphans = self.executors()
+        for pid in self._brokers:
+            os.kill(pid, signal.SIGKILL)
+        self._gone()
 
     def stop(self) -> None:
         """Returns when the brokers are gone: what is measured next must not share the machine with them."""
-        self.run("shutdown")
+        try:
+            self.run("shutdown")
+        except Unavailable:
+            if not self._orphans:
+                raise
+            # Killed, and it did not come back, which is being told already; its executors wait for it.
+            for pid in self._orphans:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+        self._gone()
+
+    def _gone(self) -> None:
+        """Wait for the end of brokers that were told to go."""
         deadline = time.monotonic() + PATIENCE
         while any(os.path.exists(f"/proc/{pid}") for pid in self._brokers) and time.monotonic() < deadline:
             time.sleep(0.01)
+
+
+def _process(client: Client, name: str, rank: int) -> int:
+    return int(client.rpc("attr.get", {"name": name}, rank=rank)["value"])
 
 
 def _eligible(client: Client) -> bool:

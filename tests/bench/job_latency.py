@@ -23,22 +23,22 @@ SYNCS = 3
 def measure(installation: Installation, quick: bool) -> Iterator[Row]:
     rounds = 20 if quick else 50
     with installation.instance() as instance:
-        found = steadily(lambda: _lives(instance, rounds))
+        found = steadily(lambda: lives(instance, rounds))
         yield latency_row("one job by the client, throw-away store", found, LIMIT_MS)
-    statedir = tempfile.mkdtemp(prefix="s", dir=installation.scratch)
+    statedir = installation.statedir()
     with installation.instance("--statedir", statedir) as instance:
         syncs: list[float] = []
 
-        def lives() -> list[float]:
+        def synced_lives() -> list[float]:
             syncs.append(sync_time(statedir))
-            return _lives(instance, rounds)
+            return lives(instance, rounds)
 
-        found = steadily(lives)
+        found = steadily(synced_lives)
         waits = SYNCS * statistics.median(syncs) * 1e3
         yield latency_row("one job by the client, state directory", found, LIMIT_MS, waits)
 
 
-def _lives(instance: Instance, rounds: int) -> list[float]:
+def lives(instance: Instance, rounds: int) -> list[float]:
     """Seconds of each of `rounds` jobs, one at a time, after a few to warm up."""
     spec = from_command(["true"], cwd="/", environment={"PATH": instance.env["PATH"]})
     taken = []

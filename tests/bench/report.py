@@ -12,12 +12,23 @@ import fluxlike
 
 HEAD = ("what", "measured", "budget", "used", "verdict")
 
+DOUBTS = ("noisy", "busy", "small")
+"""Facts that make a verdict weak. small: fewer jobs than the budget is about, as with --quick."""
+
 
 class Row:
     """One question and its answer. `value` and `limit` have the same unit; no limit: for information only."""
 
     def __init__(
-        self, what: str, value: float, unit: str, limit: float | None, *, detail: str, facts: dict[str, Any]
+        self,
+        what: str,
+        value: float,
+        unit: str,
+        limit: float | None,
+        *,
+        detail: str,
+        facts: dict[str, Any],
+        at_least: bool = False,
     ) -> None:
         self.what = what
         self.value = value
@@ -25,24 +36,56 @@ class Row:
         self.limit = limit
         self.detail = detail
         self.facts = facts
+        self.at_least = at_least
+        """The limit is a floor, as for rates; otherwise a ceiling."""
 
     @property
     def met(self) -> bool | None:
-        return None if self.limit is None else self.value <= self.limit
+        if self.limit is None:
+            return None
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    @property
+    def verdict(self) -> str:
+        if self.met is None:
+            return ""
+        doubts = [doubt for doubt in DOUBTS if self.facts.get(doubt)]
+        word = ("met" if self.met else "MISSED") + ("?" if doubts else "")
+        return ", ".join([word, *doubts])
 
     def cells(self) -> tuple[str, ...]:
         measured = f"{_number(self.value)} {self.unit} ({self.detail})"
         if self.limit is None:
             return (self.what, measured, "", "", "")
-        doubts = [doubt for doubt in ("noisy", "busy") if self.facts.get(doubt)]
-        word = ("met" if self.met else "MISSED") + ("?" if doubts else "")
-        verdict = ", ".join([word, *doubts])
         budget = f"{_number(self.limit)} {self.unit}"
-        return (self.what, measured, budget, f"{self.value / self.limit:.0%}", verdict)
+        used = self.limit / self.value if self.at_least else self.value / self.limit
+        return (self.what, measured, f"at least {budget}" if self.at_least else budget, f"{used:.0%}", self.verdict)
 
     def to_json(self) -> dict[str, Any]:
         known = {"what": self.what, "value": self.value, "unit": self.unit, "limit": self.limit, "met": self.met}
-        return known | self.facts
+        return known | {"at_least": self.at_least} | self.facts
+
+
+class Unanswered(Row):
+    """A question that could not be answered here, and why. A budget that was not looked at is not met."""
+
+    def __init__(self, what: str, why: str, *, budget: bool = True) -> None:
+        super().__init__(what, float("nan"), "", None, detail=why, facts={"why": why})
+        self.budget = budget
+
+    @property
+    def met(self) -> bool | None:
+        return False if self.budget else None
+
+    @property
+    def verdict(self) -> str:
+        return "not measured"
+
+    def cells(self) -> tuple[str, ...]:
+        return (self.what, self.detail.replace("|", "/"), "", "", self.verdict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"what": self.what, "value": None, "unit": "", "limit": None, "met": self.met} | self.facts
 
 
 def _number(value: float) -> str:
@@ -66,6 +109,14 @@ def table(rows: list[Row]) -> str:
     ]
     shown.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(shown)
+
+
+def summary(rows: list[Row]) -> str:
+    """How many budgets are met, and the names of those that are not."""
+    judged = [row for row in rows if row.met is not None]
+    lines = [f"budgets met: {sum(row.met is True for row in judged)} of {len(judged)}"]
+    lines += [f"{row.verdict}: {row.what}" for row in judged if not row.met]
+    return "\n".join(lines)
 
 
 def document(rows: list[Row], facts: dict[str, Any]) -> str:

@@ -1,42 +1,34 @@
-"""How many jobs a second, and how many processes does a plain xargs start in that time?"""
+"""How many `true` a second does one durable broker run, and how many do other systems in the same rounds?"""
 
 from __future__ import annotations
 
-import statistics
-import subprocess
-import time
 from collections.abc import Iterator
 
-from environment import Installation, Instance
+from environment import Installation
+from ours import CORES, durable, fluxlike
+from peers.hq import HYPERQUEUE
+from peers.peer import Surroundings
+from peers.slurm import SLURM
+from peers.spawn_loop import ONE_CORE, TWO_CORES
+from peers.xargs import XARGS
 from report import Row
+from rows import share_row, system_row
+from turns import count, in_turns
 
-JOBS, CORES = 2000, 64
+JOBS = 10_000
+PEERS = (ONE_CORE, TWO_CORES, XARGS, HYPERQUEUE, SLURM)
+LEAST = {ONE_CORE.name: 0.9, HYPERQUEUE.name: 3.0}
+"""Our rate in units of theirs."""
+
+OURS = f"fluxlike, {CORES} cores, durable"
 
 
 def measure(installation: Installation, quick: bool) -> Iterator[Row]:
-    rounds = 2 if quick else 5
-    with installation.instance("-S", f"resource.cores={CORES}") as instance:
-        pairs = [(_fluxlike(instance), _xargs(instance)) for _ in range(rounds)]
-    ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
-    share = statistics.median(first / second for first, second in pairs)
-    yield Row(
-        f"fluxlike submit --cc=1-{JOBS} --wait true, {CORES} cores",
-        ours,
-        "jobs/s",
-        None,
-        detail=f"xargs -P8 in the same rounds {theirs:.0f}/s: {share:.2f} of it",
-        facts={"xargs": theirs, "share": share, "rounds": rounds},
-    )
-
-
-def _fluxlike(instance: Instance) -> float:
-    began = time.perf_counter()
-    instance.run("submit", "--quiet", "--wait", f"--cc=1-{JOBS}", "true")
-    return JOBS / (time.perf_counter() - began)
-
-
-def _xargs(instance: Instance) -> float:
-    words = "\n".join(map(str, range(JOBS)))
-    began = time.perf_counter()
-    subprocess.run(["xargs", "-P8", "-n1", "true"], input=words, text=True, env=instance.env, check=True)
-    return JOBS / (time.perf_counter() - began)
+    jobs, rounds = (1000, 2) if quick else (JOBS, 5)
+    systems = [fluxlike(installation, OURS, *durable(installation)), *PEERS]
+    found = in_turns(systems, Surroundings(installation.scratch, installation.env), jobs, rounds)
+    for system in systems:
+        yield system_row(system.name, found, count(system, jobs), small=jobs < JOBS)
+    for name, least in LEAST.items():
+        what = f"{jobs} x true, in units of {name}"
+        yield share_row(what, found, OURS, name, least, small=jobs < JOBS)

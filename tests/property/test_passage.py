@@ -1,4 +1,4 @@
-"""The usual ways of a job in one step: as if each event had been applied, for any job that stands where the way begins."""
+"""The usual ways of a job in one step: as if each event had been applied, wherever such a way may begin."""
 
 from __future__ import annotations
 

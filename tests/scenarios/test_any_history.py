@@ -17,7 +17,7 @@ from fluxlike.job.job import Event, Job, apply, result
 from fluxlike.job.states import MASKS, PENDING, RESULTS, RUNNING, State
 from fluxlike.jobspec.build import from_command
 from fluxlike.protocol.internal import JobReports
-from fluxlike.protocol.jobs import JobJournal, JobList, JobRaise, JobUrgency, QueueStart, QueueStop, Submit
+from fluxlike.protocol.jobs import JobJournal, JobList, JobRaise, JobUpdate, JobUrgency, QueueStart, QueueStop, Submit
 from fluxlike.protocol.message import Flag
 from fluxlike_broker.modules.job_manager import board
 
@@ -79,7 +79,9 @@ class JobManagerUnderAnyHistory(RuleBasedStateMachine):
 
     def listen_to_the_journal(self) -> None:
         self.journal = self.world.ask(JobJournal(), Flag.STREAM)
+        # What a restart posts at once, a timeout that came meanwhile, is applied before anybody can listen.
         self.before_journal = {job_id: len(self.world.disk.events(job_id)) for job_id in self.all_ids()}
+        self.before_journal |= {job.id: job.seq for job in self.jobs.values() if not job.retired}
 
     def report(self, *row: Any) -> None:
         tag = self.world.ask(JobReports(rows=[row]))
@@ -142,6 +144,12 @@ class JobManagerUnderAnyHistory(RuleBasedStateMachine):
     @rule(pick=PICK, severity=st.sampled_from([0, 0, 3]))
     def raise_exception(self, pick: int, severity: int) -> None:
         self.world.ask(JobRaise(ids=[self.known(pick)], severity=severity, note="why not"))
+        self.listen()
+
+    @precondition(lambda self: self.jobs)
+    @rule(pick=PICK, duration=st.sampled_from([0, 20, 90, "+30", "-10"]), name=st.sampled_from(["a", "b"]))
+    def update(self, pick: int, duration: int | str, name: str) -> None:
+        self.world.ask(JobUpdate(id=self.known(pick), updates={"duration": duration, "name": name}))
         self.listen()
 
     @rule()

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from scenario_stage.world import World
+from scenario_stage.world import BEGAN, World
 
 from fluxlike.job.states import State
 from fluxlike.jobspec.build import from_command
+from fluxlike.protocol.internal import JobReports
 from fluxlike.protocol.jobs import JobRaise, Submit
+from fluxlike_broker.modules.job_manager.board import BREATH, MANY_RUNNING
 
 
 @pytest.fixture
@@ -52,8 +54,34 @@ def test_thousands_of_jobs_are_allocated_in_portions_and_all_of_them(world: Worl
     world.nodes = [(rank, f"node{rank}", (1 << 100) - 1, 0, True) for rank in range(10)]
     world.tell_nodes()
     ids = submit(world, from_command(["true"]), copies=1000)
+    world.advance(1.0)
     launched = [line.split()[1] for line in world.tape.take() if line.startswith("launch")]
     assert launched == [world.tape.called(job_id) for job_id in ids]
+
+
+def test_news_of_many_running_jobs_share_a_commit(world: World) -> None:
+    world.nodes = [(0, "node0", (1 << MANY_RUNNING) - 1, 0, True)]
+    world.tell_nodes()
+    ids = submit(world, from_command(["true"]), copies=MANY_RUNNING)
+    world.advance(1.0)
+    world.tape.take()
+    tags = []
+    for job_id in ids[:3]:
+        tags.append(world.ask(JobReports(rows=[(job_id, "start", world.clock.now(), None)])))
+        world.advance(BREATH / 4)
+    world.advance(BREATH)
+    assert world.tape.take().count("commit") == 2, "the first at once, the others together"
+    assert all(tag in world.client.answered for tag in tags)
+
+
+def test_two_begin_times_that_are_one_are_both_over_at_once(world: World) -> None:
+    when = BEGAN + 10
+    times = [{"scheme": "begin-time", "value": text} for text in (f"{when:.1f}", f"{when:.3f}", f"{when:.0f}")]
+    submit(world, from_command(["true"], dependencies=times))
+    assert states(world) == {State.DEPEND}
+    world.advance(10.0)
+    assert not [line for line in world.tape.take() if line.startswith(("BROKEN", "log"))]
+    assert states(world) == {State.RUN}
 
 
 @pytest.mark.parametrize(
@@ -80,9 +108,33 @@ def test_document_that_is_no_jobspec_is_refused_by_its_path_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    "rows", [[], [[1, None]], [[-1, None]], [["0", None]], [[0]], [[0, 7]], ["00"], [None], [[0, None], [9, None]]]
+    "rows",
+    [
+        [],
+        [[1, None]],
+        [[-1, None]],
+        [["0", None]],
+        [[0]],
+        [[0, 7]],
+        ["00"],
+        [None],
+        [[0, None], [9, None]],
+        [[0, None, [], []]],
+        [[0, None, "afterok"]],
+        [[0, None, {"afterok": 0}]],
+        [[0, None], [0, None, ["afterok"]]],
+        [[0, None], [0, None, [["afterok"]]]],
+        [[0, None], [0, None, [["afterok", "0"]]]],
+        [[0, None], [0, None, [["afterok", False]]]],
+        [[0, None], [0, None, [["afterok", -1]]]],
+        [[0, None], [0, None, [["afterok", 1]]]],
+        [[0, None], [0, None, [[["afterok"], 0]]]],
+        [[0, None], [0, None, [["begin-time", 0]]]],
+    ],
 )
-def test_rows_that_name_no_spec_are_refused_and_no_id_is_issued(world: World, rows: list[Any]) -> None:
+def test_rows_that_name_no_spec_or_no_earlier_job_are_refused_and_no_id_is_issued(
+    world: World, rows: list[Any]
+) -> None:
     tag = world.ask(Submit(specs=[from_command(["true"])], jobs=rows))
     error = world.client.answered[tag].error
     assert error is not None

@@ -53,6 +53,17 @@ def test_python_example_runs(site: Site, name: str) -> None:
     assert "refused: could not run" in output
 
 
+def test_futures_example_runs(site: Site) -> None:
+    lines = run(site, sys.executable, str(EXAMPLES / "sdk_futures.py")).splitlines()
+    assert lines[0].startswith("20! is 2432902008176640000, computed by job ")
+    assert lines[1].startswith("primes: 1000000007 1000000009 ")
+    assert lines[2] == "ValueError: math domain error"
+    results = ["exit 0: completed, exit code 0", "exit 1: failed, exit code 1", "exit 2: failed, exit code 2"]
+    assert sorted(lines[3:6]) == results
+    assert lines[6] == "cancelled: True True"
+    assert lines[7].startswith("refused: could not run")
+
+
 def test_the_five_commands_of_the_readme_run(site: Site) -> None:
     readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
     (script,) = (block.split("```")[0] for block in readme.split("```sh\n") if "--detach" in block.split("```")[0])
@@ -64,5 +75,13 @@ def test_the_five_commands_of_the_readme_run(site: Site) -> None:
 
 
 def test_no_example_is_forgotten() -> None:
-    tested = {"demo.sh", "ensemble.sh", "jobspec.yaml", "sdk_blocking.py", "sdk_asyncio.py", "README.md"}
+    tested = {
+        "demo.sh",
+        "ensemble.sh",
+        "jobspec.yaml",
+        "sdk_blocking.py",
+        "sdk_asyncio.py",
+        "sdk_futures.py",
+        "README.md",
+    }
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == tested

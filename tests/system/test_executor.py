@@ -498,6 +498,74 @@ def test_the_directory_of_a_job_is_private_and_goes_with_it(place: Place, broker
     assert list(place.tmpdir.iterdir()) == []
 
 
+def test_a_directory_that_nobody_touched_serves_later_jobs_and_is_soon_gone(place: Place, broker: Broker) -> None:
+    seen: set[bytes] = set()
+    number = 0
+    while len(seen) == number:
+        number += 1
+        broker.run(sh("echo $FLUX_JOB_TMPDIR"), row(number))
+        seen.add(broker.output(number))
+    wait_until(lambda: list(place.tmpdir.iterdir()) == [])
+
+
+def test_every_job_finds_its_directory_empty(broker: Broker) -> None:
+    script = "ls -A $FLUX_JOB_TMPDIR; test {cc} = 0 || touch $FLUX_JOB_TMPDIR/{cc}"
+    for batch in range(40):
+        broker.start(sh(script), *(row(n, cc=str(batch % 3)) for n in range(8 * batch, 8 * batch + 8)))
+        broker.until(lambda: len(broker.results) == 16 * (batch + 1))  # noqa: B023  called at once
+        assert broker.received == {}
+
+
+def test_a_directory_is_not_passed_on_while_a_stray_could_write_there(place: Place, broker: Broker) -> None:
+    broker.start(spec("sleep", "1000"), row(1))
+    escape = (
+        f"setsid sh -c 'touch {place.root}/up; exec sleep 1000' & while [ ! -e {place.root}/up ]; do sleep 0.01; done"
+    )
+    broker.run(sh(f"{escape}; echo $FLUX_JOB_TMPDIR"), row(2))
+    directory = broker.output(2).strip()
+    for number in range(3, 30):
+        broker.run(sh("echo $FLUX_JOB_TMPDIR"), row(number))
+        assert broker.output(number).strip() != directory
+    wait_until(lambda: not os.path.exists(directory))
+    broker.send(["kill", [[1, 1, signal.SIGTERM]]])
+    broker.finish(1)
+
+
+# Null mode
+
+
+@pytest.fixture
+def null() -> Iterator[Place]:
+    place = Place()
+    process = place.launch("--mode", "null")
+    wait_until(place.listening)
+    yield place
+    place.hang_up()
+    process.terminate()
+    assert process.wait(30) == 0, place.log()
+    place.clear()
+
+
+def test_in_null_mode_jobs_end_well_and_nothing_is_run(null: Place) -> None:
+    first = Broker(null, ack_results=False)
+    job = sh(f"echo out; touch {null.root}/ran; exit 1")
+    assert first.run(job, row(1, count=2)) == ([0, 0], "")
+    first.start(job, row(1, count=2), row(2))
+    first.send(["kill", [[1, 1, signal.SIGTERM], [77, 1, signal.SIGTERM]]])
+    first.finish(2)
+    first.close()
+    second = Broker(null)
+    assert sorted(second.welcome["jobs"]) == [[1, 1, "finished"], [2, 1, "finished"]]
+    second.until(lambda: len(second.results) == 4)
+    assert second.results == first.results
+    second.quiet()
+    second.hello()
+    assert second.welcome["jobs"] == []
+    assert second.received == {}
+    assert not (null.root / "ran").exists()
+    assert not null.tmpdir.exists()
+
+
 # Many
 
 

@@ -166,3 +166,20 @@ def test_a_command_outside_the_queue_ends_with_its_executor(site: Site) -> None:
     assert command.returncode != 0
     assert "executor was lost" in errors
     wait_until(lambda: not any(alive(task) for task in tasks))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_command_outside_the_queue_does_not_outlive_an_instance_whose_executor_was_killed(
+    site: Site, rank: int
+) -> None:
+    """It is stopped before the next executor is there to end what the last one left."""
+    flux = site.start(2)
+    flux.popen("exec", "-r", str(rank), "sleep", "1000")
+    executor = flux.executor(rank)
+    (task,) = wait_until(lambda: descendants(executor))
+    broker = flux.broker(rank)
+    flux.hang_up()
+    flux.kill(executor)
+    os.kill(broker, signal.SIGTERM)
+    wait_until(lambda: not alive(broker))
+    wait_until(lambda: not alive(task), timeout=1.0)

@@ -120,6 +120,7 @@ def test_an_unknown_word_is_named_with_the_nearest_known(flux: Instance, words: 
     [
         ("exec.lostgrace=5", ("exec.lostgrace", "exec.lost-grace")),
         ("tbon.topology=kary:2", ("tbon.topology", "tbon.topo")),
+        ("exec.mode=nul", ("exec.mode", "nearest is null")),
         ("tbon.topo=binary", ("tbon.topo", "kary")),
         ("heartbeat.period=often", ("heartbeat.period", "often")),
         ("tbon.lost=1", ("tbon.lost", "tbon.torpid")),

@@ -114,6 +114,20 @@ def test_a_leaf_that_is_told_to_go_leaves_cleanly(site: Site) -> None:
     flux.forget_descriptors()
 
 
+def test_a_rank_that_is_leaving_does_not_complain_of_the_launchers_impatience(site: Site) -> None:
+    """After the end of rank 0 the launcher ends who is left. On a busy machine that is one that is just leaving."""
+    flux = site.start(3, statedir="state", sets={"tbon.topo": "kary:1", "log.stderr-level": "info"})
+    middle, leaf = flux.broker(1), flux.broker(2)
+    log = site.root / "state" / "broker-1.log"
+    os.kill(leaf, signal.SIGSTOP)
+    command = flux.popen("shutdown", "--quiet")
+    wait_until(lambda: "-> shutdown" in log.read_text(), show=log.read_text)
+    os.kill(middle, signal.SIGTERM)
+    os.kill(leaf, signal.SIGCONT)
+    wait_until(lambda: not site.processes() - {command.pid}, show=site.processes)
+    assert "asked to stop" not in log.read_text()
+
+
 def test_two_sigterms_end_a_launcher_whose_jobs_do_not(site: Site) -> None:
     flux = site.start(1, sets={"exec.kill-timeout": 300, "broker.cleanup-timeout": 300})
     job = flux.sh("trap '' TERM; echo ready; while :; do sleep 0.1; done")

@@ -19,6 +19,9 @@ T = TypeVar("T")
 AT_ONCE = 500
 """Ids in one statement."""
 
+LARGEST_ID = 2**63 - 1
+"""A database's integers are signed: nobody can have stored a job beyond."""
+
 
 @dataclass(slots=True)
 class EndedRow:
@@ -72,7 +75,7 @@ def ended(connection: Connection, ids: Iterable[int]) -> dict[int, EndedRow]:
     query = _ended_rows()
     return {
         row.id: row
-        for chunk in _chunks(ids, AT_ONCE)
+        for chunk in _chunks(_storable(ids), AT_ONCE)
         for row in _read(connection, query.where(history.c.id.in_(chunk)))
     }
 
@@ -83,6 +86,8 @@ def log_of(connection: Connection, job_id: int) -> list[str]:
 
     from fluxlike_broker.store.schema import history, jobs, segments
 
+    if job_id > LARGEST_ID:
+        return []
     first = connection.scalar(select(jobs.c.log).where(jobs.c.id == job_id))
     if first is None:
         return []
@@ -108,7 +113,9 @@ def at_or_before(connection: Connection, job_id: int) -> tuple[int, int] | None:
 
     from fluxlike_broker.store.schema import jobs
 
-    nearest = select(jobs.c.id, jobs.c.tasks).where(jobs.c.id <= job_id).order_by(jobs.c.id.desc()).limit(1)
+    nearest = (
+        select(jobs.c.id, jobs.c.tasks).where(jobs.c.id <= min(job_id, LARGEST_ID)).order_by(jobs.c.id.desc()).limit(1)
+    )
     row = connection.execute(nearest).one_or_none()
     return None if row is None else (row[0], row[1])
 
@@ -144,7 +151,7 @@ def doomed(connection: Connection, *, ids: Iterable[int] = (), before: float = 0
 
     rows = select(history.c.id, history.c.result, history.c.tasks)
     found: dict[int, tuple[str, int]] = {}
-    queries = [rows.where(history.c.id.in_(chunk)) for chunk in _chunks(ids, AT_ONCE)]
+    queries = [rows.where(history.c.id.in_(chunk)) for chunk in _chunks(_storable(ids), AT_ONCE)]
     if before:
         queries.append(rows.where(history.c.ended < before))
     if keep >= 0:
@@ -206,6 +213,10 @@ def _ended_rows() -> Select[Any]:
 
 def _read(connection: Connection, query: Select[Any]) -> list[EndedRow]:
     return [EndedRow(*row) for row in connection.execute(query)]
+
+
+def _storable(ids: Iterable[int]) -> Iterator[int]:
+    return (job for job in ids if job <= LARGEST_ID)
 
 
 def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

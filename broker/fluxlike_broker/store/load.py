@@ -52,12 +52,13 @@ def load(connection: Connection) -> Loaded:
     kept = select(state.c.key, state.c.value).where(~state.c.key.startswith(OWN))
     ends = select(history.c.result, func.count()).where(history.c.tasks == 0).group_by(history.c.result)
     arrays = select(history.c.tasks, history.c.summary).where(history.c.tasks > 0)
+    values = {key: value for key, value in connection.execute(kept)}
     active = list(_active(connection))
     wanted = {row.digest for row in active}
     return Loaded(
         specs={d: b for d, b in connection.execute(select(specs.c.digest, specs.c.body)) if d in wanted},
         active=active,
-        state={key: value for key, value in connection.execute(kept)},
+        state=values,
         results={result: count for result, count in connection.execute(ends)},
         arrays=[(tasks, summary) for tasks, summary in connection.execute(arrays)],
         newest=connection.scalar(select(func.max(jobs.c.id))) or 0,

@@ -25,7 +25,7 @@ from fluxlike_broker.store.commit import write_rows
 from fluxlike_broker.store.engine import LOCK_WAIT, Database, StoreInUse
 from fluxlike_broker.store.schema import OWN, state
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("fluxlike.store")
 
 T = TypeVar("T")
 
@@ -80,6 +80,11 @@ class PostgresqlDatabase(Database):
 
     def ask(self, function: Callable[[Connection], T]) -> T:
         return self._twice(lambda: super(PostgresqlDatabase, self).ask(function))
+
+    def drop(self) -> None:
+        if self._connection is not None and self._is_lost():
+            self._connection.invalidate()  # or closing it would try to roll back
+        super().drop()
 
     def is_hopeless(self, error: Exception) -> bool:
         code = getattr(error, "sqlstate", None) or ""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fluxlike_broker.store.engine import Database
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("fluxlike.store")
 
 T = TypeVar("T")
 Query = tuple[Callable[["Connection"], Any], Callable[[Any], None]]

@@ -25,7 +25,7 @@ from fluxlike_broker.store.worker import Query, Result, Work, Worker
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("fluxlike.store")
 
 T = TypeVar("T")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import click
 
@@ -14,10 +14,7 @@ from fluxlike_cli.context import connect
 from fluxlike_cli.options.copies import check_copies, copy_options
 from fluxlike_cli.options.declare import OrderedCommand, option
 from fluxlike_cli.options.staying import staying_options
-from fluxlike_cli.options.submission import submission_options
-
-if TYPE_CHECKING:
-    from fluxlike.protocol.payload import Payload
+from fluxlike_cli.options.submission import flags_of, submission_options
 
 EPILOG = """\b
 Examples:
@@ -98,17 +95,12 @@ def bulksubmit(ctx: click.Context, /, command: tuple[str, ...], dry_run: bool, *
 
 
 def _submit(ctx: click.Context, jobs: BulkJobs, inputs: Iterable[Inputs], given: dict[str, Any]) -> int:
+    from fluxlike.client.submission import instance_batches
     from fluxlike_cli.following import submit_and_follow
 
+    messages = instance_batches(jobs.instances(inputs), given["urgency"], flags_of(given))
     with connect(ctx) as client:
-        return submit_and_follow(client, _batches(jobs, inputs, given), given, total=None, raw=given["unbuffered"])
-
-
-def _batches(jobs: BulkJobs, inputs: Iterable[Inputs], given: dict[str, Any]) -> Iterator[Payload]:
-    from fluxlike.client.submission import instance_batches
-    from fluxlike_cli.options.submission import flags_of
-
-    yield from instance_batches(jobs.instances(inputs), given["urgency"], flags_of(given))
+        return submit_and_follow(client, messages, given, total=None, raw=given["unbuffered"])
 
 
 late(bulksubmit)

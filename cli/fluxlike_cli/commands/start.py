@@ -14,6 +14,7 @@ ARGUMENTS = {
     "--size": "test_size",
     "--rank": "rank",
     "--statedir": "statedir",
+    "--store": "store",
     "--conf": "conf",
     "--set": "settings",
     "--test-hosts": "test_hosts",
@@ -26,6 +27,7 @@ Examples:
   fluxlike start -s 4 -- ./workflow.sh           four brokers on this machine, ended with the script
   export FLUXLIKE_URI=$(fluxlike start --detach) an instance in the background
   fluxlike start --statedir ~/flux --detach      one whose jobs survive a restart
+  fluxlike start --statedir ~/flux --store postgresql+psycopg://me@db.example.org/jobs --detach
   fluxlike start -S tbon.topo=kary:2 -s 8 -- fluxlike overlay status
 """
 
@@ -34,6 +36,7 @@ Examples:
 @option("-s", "--test-size", type=click.IntRange(min=1), metavar="N", help="Start N brokers on this machine.")
 @option("--rank", type=click.IntRange(min=0), metavar="R", help="Rank of this broker among configured hosts.")
 @option("--statedir", metavar="DIR", help="Keep jobs here; a later start with it goes on with them.")
+@option("--store", metavar="URL", help="Keep jobs in this database, not in the state directory.")
 @option("--conf", multiple=True, metavar="FILE", help="Read settings from a TOML file; may be repeated.")
 @option("-S", "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one setting.")
 @option("--test-hosts", metavar="HOSTLIST", help="Host names of the test brokers, such as node[0-3].")
@@ -44,7 +47,13 @@ def start(ctx: click.Context, /, program: tuple[str, ...], **given: Any) -> None
     """Start an instance and run PROGRAM in it, or a shell.
 
     The instance ends with the program, and with its exit status. With --detach it stays until `fluxlike
-    shutdown`; a program given then is only its first."""
+    shutdown`; a program given then is only its first.
+
+    --statedir keeps what a restart needs: jobs, their output, and the way back to tasks that still run. With
+    --store, jobs are kept in a PostgreSQL database instead (its driver: pip install 'psycopg[binary]'); give both
+    again to go on. With a new directory and the old database, jobs are all there, but output of earlier ones is
+    not, and jobs that were running count as lost. Leave the password out of the URL, where others can see it:
+    ~/.pgpass is its place."""
     _check(ctx, given)
     command = [*broker_command(), *broker_arguments(given), *(("--", *program) if program else ())]
     os.execv(command[0], command)
@@ -53,6 +62,8 @@ def start(ctx: click.Context, /, program: tuple[str, ...], **given: Any) -> None
 def _check(ctx: click.Context, given: dict[str, Any]) -> None:
     if given["test_size"] is not None and given["rank"] is not None:
         raise click.UsageError("--test-size starts all ranks itself: leave out --rank", ctx)
+    if given["store"] is not None and given["statedir"] is None and given["rank"] in (None, 0):
+        raise click.UsageError("--store keeps only jobs: add --statedir DIR for keys, output and running tasks", ctx)
     if given["test_hosts"] is not None and given["test_size"] is None:
         raise click.UsageError("--test-hosts names the brokers of --test-size, which is missing", ctx)
     for text in given["settings"]:

@@ -49,10 +49,10 @@ def submit(ctx: click.Context, /, command: tuple[str, ...], dry_run: bool, **giv
     from fluxlike.client.submission import instance_batches
     from fluxlike_cli.following import submit_and_follow
 
-    batches = instance_batches(copies(job.spec, cc, bcc), job.urgency, job.flags)
+    messages = instance_batches(copies(job.spec, cc, bcc), job.urgency, job.flags)
     total = len(cc or bcc or [""])
     with connect(ctx) as client:
-        return submit_and_follow(client, batches, given, total=total, raw=given["unbuffered"] or job.ntasks == 1)
+        return submit_and_follow(client, messages, given, total=total, raw=given["unbuffered"] or job.ntasks == 1)
 
 
 def _show_specs(spec: dict[str, Any], values: Sequence[str] | None) -> None:

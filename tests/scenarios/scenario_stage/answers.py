@@ -14,6 +14,7 @@ from fluxlike.protocol.jobs import (
     JobListed,
     JobStatsReply,
     JobsTouched,
+    JournalRows,
     QueueState,
     Submitted,
 )
@@ -53,7 +54,12 @@ def _submitted(body: Submitted, tape: Tape) -> list[str]:
 
 
 def _listed(body: JobListed | JobEnds, tape: Tape) -> list[str]:
-    return [record(job, tape) for job in body.jobs] or ["none"]
+    more = [f"more from {tape.plain(body.cursor)}"] if isinstance(body, JobListed) and body.cursor else []
+    return [record(job, tape) for job in body.jobs] + more or ["none"]
+
+
+def _journal(body: JournalRows, tape: Tape) -> list[str]:
+    return [f"{tape.called(job)} {number} {name}" for job, number, _, name, _ in body.events] or ["none yet"]
 
 
 def _touched(body: JobsTouched, tape: Tape) -> list[str]:
@@ -93,6 +99,7 @@ _SHOW: dict[type, Callable[[Any, Tape], list[str]]] = {
     Submitted: _submitted,
     JobListed: _listed,
     JobEnds: _listed,
+    JournalRows: _journal,
     JobsTouched: _touched,
     JobEventsReply: _events,
     JobStatsReply: _stats,

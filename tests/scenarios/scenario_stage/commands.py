@@ -13,13 +13,19 @@ from fluxlike.protocol.internal import JobReports, StopJobs, Usage
 from fluxlike.protocol.jobs import (
     JobEvents,
     JobInfo,
+    JobJournal,
     JobKill,
     JobList,
     JobRaise,
     JobStats,
     JobStdin,
+    JobUpdate,
     JobUrgency,
     JobWait,
+    QueueDisable,
+    QueueDrain,
+    QueueEnable,
+    QueueIdle,
     QueueStart,
     QueueStatus,
     QueueStop,
@@ -117,7 +123,8 @@ def _dependency(world: World, text: str) -> dict[str, Any]:
 
 
 def _submit(world: World, words: Words, options: Options) -> None:
-    """submit [n=TASKS] [N=NODES] [c=CORES] [t=SECONDS] [urgency=U] [after=DEP,DEP] [copies=N] [flags=F] COMMAND"""
+    """submit [n=TASKS] [N=NODES] [c=CORES] [t=SECONDS] [urgency=U] [after=DEP,DEP] [copies=N] [flags=F] [key=K]
+    [links=SCHEME:INDEX,...] COMMAND; each link makes one more copy, which depends on an earlier one"""
     spec = from_command(
         words,
         ntasks=int(options["n"]) if "n" in options else None,
@@ -128,8 +135,12 @@ def _submit(world: World, words: Words, options: Options) -> None:
     )
     copies = int(options.get("copies", "0"))
     rows: list[list[Any]] = [[0, str(copy)] for copy in range(copies)] or [[0, None]]
+    for link in filter(None, options.get("links", "").split(",")):
+        scheme, _, index = link.partition(":")
+        rows.append([0, None, [[scheme, int(index)]]])
     flags = [flag for flag in options.get("flags", "").split(",") if flag]
-    world.ask(Submit(specs=[spec], jobs=rows, urgency=int(options.get("urgency", "16")), flags=flags))
+    urgency, key = int(options.get("urgency", "16")), options.get("key", "")
+    world.ask(Submit(specs=[spec], jobs=rows, urgency=urgency, flags=flags, key=key))
 
 
 def _ids(world: World, words: Words) -> list[int]:
@@ -156,6 +167,11 @@ def _kill(world: World, words: Words, options: Options) -> None:
 def _urgency(world: World, words: Words, options: Options) -> None:
     """urgency JOB N"""
     world.ask(JobUrgency(id=world.tape.id_of(words[0]), urgency=int(words[1])))
+
+
+def _update(world: World, words: Words, options: Options) -> None:
+    """update JOB [duration=SECONDS|+SECONDS|-SECONDS] [name=TEXT]"""
+    world.ask(JobUpdate(id=world.tape.id_of(words[0]), updates=dict(options)))
 
 
 def _stdin(world: World, words: Words, options: Options) -> None:
@@ -187,8 +203,8 @@ def _exception_context(words: Words) -> dict[str, Any]:
 
 
 def _list(world: World, words: Words, options: Options) -> None:
-    """list [STATE...]"""
-    world.ask(JobList(states=words))
+    """list [STATE...] [limit=N] [cursor=C]"""
+    world.ask(JobList(states=words, limit=int(options.get("limit", "1000")), cursor=options.get("cursor", "")))
 
 
 def _info(world: World, words: Words, options: Options) -> None:
@@ -200,6 +216,11 @@ def _events(world: World, words: Words, options: Options) -> None:
     """events JOB [since=N] [wait=yes]"""
     job = world.tape.id_of(words[0])
     world.ask(JobEvents(id=job, since=int(options.get("since", "0")), wait="wait" in options))
+
+
+def _journal(world: World, words: Words, options: Options) -> None:
+    """journal [EVENT...]"""
+    world.ask(JobJournal(names=words), Flag.STREAM)
 
 
 def _stats(world: World, words: Words, options: Options) -> None:
@@ -216,7 +237,7 @@ def _wait(world: World, words: Words, options: Options) -> None:
 
 
 def _queue(world: World, words: Words, options: Options) -> None:
-    """queue status | start | stop [REASON]"""
+    """queue status | start | stop [REASON] | enable | disable [REASON] | drain | idle"""
     match words:
         case ["status"]:
             world.ask(QueueStatus())
@@ -224,6 +245,14 @@ def _queue(world: World, words: Words, options: Options) -> None:
             world.ask(QueueStart())
         case ["stop", *reason]:
             world.ask(QueueStop(reason=" ".join(reason)))
+        case ["enable"]:
+            world.ask(QueueEnable())
+        case ["disable", *reason]:
+            world.ask(QueueDisable(reason=" ".join(reason)))
+        case ["drain"]:
+            world.ask(QueueDrain())
+        case ["idle"]:
+            world.ask(QueueIdle())
         case _:
             raise ValueError(f"queue {words}")
 
@@ -245,6 +274,7 @@ VERBS: dict[str, Callable[[World, Words, Options], None]] = {
     "raise": _raise,
     "kill": _kill,
     "urgency": _urgency,
+    "update": _update,
     "stdin": _stdin,
     "started": _report("start", lambda words: None),
     "finished": _report("finish", _finish_context),
@@ -253,6 +283,7 @@ VERBS: dict[str, Callable[[World, Words, Options], None]] = {
     "info": _info,
     "events": _events,
     "wait": _wait,
+    "journal": _journal,
     "stats": _stats,
     "usage": _usage,
     "queue": _queue,

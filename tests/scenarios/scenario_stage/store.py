@@ -97,7 +97,7 @@ class TapedBatch(Batch):
         super().end(job, row)
 
     def key(self, key: str, first: int, count: int, submitted: float) -> None:
-        self._tape.write(f"store key {key} {self._tape.called(first)} count={count}")
+        self._tape.write(f"store key {key} count={count}")
         super().key(key, first, count, submitted)
 
     def put(self, key: str, value: str) -> None:

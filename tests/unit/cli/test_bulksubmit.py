@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fluxlike.client.submission import BATCH_JOBS
 from fluxlike.errors import InvalidRequest
 from fluxlike.protocol.jobs import JobEnds, JobWait, Submit, Submitted
 from fluxlike.testing.fake_broker import FakeBroker
@@ -218,10 +219,10 @@ def test_lines_of_standard_input_go_out_by_the_thousand(
     broker: FakeBroker, process: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     child = process("bulksubmit", "--quiet", "app", "{}")
-    out, err = child.communicate("".join(f"{number}\n" for number in range(2500)).encode(), timeout=30)
+    out, err = child.communicate("".join(f"{number}\n" for number in range(2 * BATCH_JOBS + 500)).encode(), timeout=30)
     assert (child.returncode, out, err) == (0, b"", b"")
-    assert [len(request.jobs) for request in broker.seen(Submit)] == [1000, 1000, 500]
-    assert broker.seen(Submit)[2].jobs[-1] == [0, "2499"]
+    assert [len(request.jobs) for request in broker.seen(Submit)] == [BATCH_JOBS, BATCH_JOBS, 500]
+    assert broker.seen(Submit)[2].jobs[-1] == [0, str(2 * BATCH_JOBS + 499)]
 
 
 def test_jobs_are_submitted_before_the_input_ends(
@@ -229,22 +230,22 @@ def test_jobs_are_submitted_before_the_input_ends(
 ) -> None:
     child = process("bulksubmit", "app", "{}")
     assert child.stdin is not None
-    child.stdin.write(b"x\n" * 1001)
+    child.stdin.write(b"x\n" * (BATCH_JOBS + 1))
     child.stdin.flush()
     broker.wait_until(lambda: any(message.topic == "job.submit" for message in broker.requests))
 
 
 def test_a_refusal_tells_what_was_accepted_before(broker: FakeBroker, fluxlike: Command) -> None:
     def answer(request: Submit) -> Submitted:
-        if len(request.jobs) < 1000:
+        if len(request.jobs) < BATCH_JOBS:
             raise InvalidRequest("no more")
-        return Submitted(ids=list(range(JOB, JOB + 1000)))
+        return Submitted(ids=list(range(JOB, JOB + BATCH_JOBS)))
 
     broker.on(Submit, answer)
-    result = fluxlike("bulksubmit", "--quiet", "app", "{}", ":::", *map(str, range(1001)))
+    result = fluxlike("bulksubmit", "--quiet", "app", "{}", ":::", *map(str, range(BATCH_JOBS + 1)))
     assert result.code == 1
     assert "no more" in result.err
-    assert "1000 jobs before it were accepted" in result.err
+    assert f"{BATCH_JOBS} jobs before it were accepted" in result.err
 
 
 def test_a_dry_run_prints_command_lines(broker: FakeBroker, fluxlike: Command) -> None:

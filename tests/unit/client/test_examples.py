@@ -27,7 +27,7 @@ from fluxlike.testing.fake_broker import FakeBroker
 from fluxlike.testing.records import job_record
 
 ROOT = Path(__file__).parents[3]
-EXAMPLES = ["sdk_blocking.py", "sdk_asyncio.py"]
+EXAMPLES = ["sdk_blocking.py", "sdk_asyncio.py", "sdk_futures.py"]
 
 
 class SmallInstance:

@@ -35,7 +35,7 @@ def test_parameters_are_the_same_in_both_faces(name: str) -> None:
     blocking, awaited = surface(Client)[name], surface(AsyncClient)[name]
     assert list(blocking.parameters.values()) == list(awaited.parameters.values())
     returned = str(awaited.return_annotation).replace("AsyncIterator", "Iterator")
-    returned = re.sub(r"AsyncGenerator\[(\w+), None\]", r"Generator[\1, None, None]", returned)
+    returned = re.sub(r"AsyncGenerator\[(.+), None\]", r"Generator[\1, None, None]", returned)
     assert returned == blocking.return_annotation
 
 

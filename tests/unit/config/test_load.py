@@ -55,8 +55,15 @@ def test_a_directory_stands_for_its_toml_files_in_order_of_name(tmp_path: Path) 
         ("exec.lost-grace=inf", "exec", "lost_grace", inf),
         ("exec.lost-grace=0", "exec", "lost_grace", 0.0),
         ("exec.orphan-timeout=1h", "exec", "orphan_timeout", 3600.0),
+        ("exec.mode=null", "exec", "mode", "null"),
+        ("exec.mode=spawn", "exec", "mode", "spawn"),
         ("resource.cores=64", "resource", "cores", 64),
         ("resource.gpus=0", "resource", "gpus", 0),
+        ("store.url=postgresql+psycopg://me@db/jobs?a=b", "store", "url", "postgresql+psycopg://me@db/jobs?a=b"),
+        ("store.url=sqlite:////var/jobs", "store", "url", "sqlite:////var/jobs"),
+        ("job-manager.inactive-age-limit=2d", "job_manager", "inactive_age_limit", 172800.0),
+        ("job-manager.inactive-age-limit=inf", "job_manager", "inactive_age_limit", inf),
+        ("job-manager.inactive-num-limit=1000", "job_manager", "inactive_num_limit", 1000),
         ("broker.quorum=3", "broker", "quorum", 3),
         ("broker.quorum-warn=inf", "broker", "quorum_warn", inf),
         ("log.level=debug", "log", "level", "debug"),
@@ -109,6 +116,13 @@ def test_a_misspelt_option_is_refused_with_the_nearest_key(option: str, nearest:
     assert f"did you mean {nearest!r}?" in text
 
 
+@pytest.mark.parametrize(
+    ("option", "nearest"), [("exec.mode=nul", "null"), ("exec.mode=Spawn", "spawn"), ("log.level=warn", "warning")]
+)
+def test_a_misspelt_value_is_refused_with_the_nearest_one(option: str, nearest: str) -> None:
+    assert f"(the nearest is {nearest}), not" in refusal([], [option])
+
+
 def test_an_option_like_nothing_known_is_refused_with_all_that_is(tmp_path: Path) -> None:
     assert "known are" in refusal([], ["zzz=1"])
 
@@ -143,6 +157,8 @@ def test_an_unknown_key_in_a_file_is_refused_with_its_file_and_the_nearest_one(t
         "resource.gpus=-1",
         "broker.quorum=0",
         "broker.quorum-warn=0",
+        "exec.mode=nul",
+        "exec.mode=",
         "log.level=loud",
         "log.ring=0",
         "bootstrap.default_port=65536",
@@ -259,3 +275,44 @@ hosts = [{ host = "lead", bind = "tcp://*:9000" }, { host = "node[0-2]" }]
 def test_a_wrong_host_entry_is_refused_with_its_file_and_place(tmp_path: Path, hosts: str, complaint: str) -> None:
     path = written(tmp_path, f"[bootstrap]\nhosts = {hosts}\n")
     assert refusal([path], []).startswith(f"{path}: {complaint}")
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        ("job-manager.inactive-age-limit=soon", "must be a duration such as 30, 1.5m or 2h, not 'soon'"),
+        ("job-manager.inactive-age-limit=-1", "must be "),
+        ("job-manager.inactive-num-limit=-1", "must be a whole number, 0 or more, not '-1'"),
+        ("job-manager.inactive-num-limit=many", "must be a whole number, 0 or more, not 'many'"),
+        ("job-manager.inactive-numlimit=1", "did you mean 'job-manager.inactive-num-limit'?"),
+    ],
+)
+def test_limits_of_the_history_that_make_no_sense_are_refused(option: str, complaint: str) -> None:
+    assert complaint in refusal([], [option])
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://me:hunter2@db/jobs", "me:hunter2@db/jobs", "postgres://me:hunter2@db/jobs", ""]
+)
+def test_url_of_an_unknown_database_is_refused_without_repeating_it(tmp_path: Path, url: str) -> None:
+    expected = "store.url: must be postgresql+psycopg://USER@HOST/DATABASE or sqlite:////PATH"
+    assert refusal([], [f"store.url={url}"]) == f"-S store.url: {expected}"
+    path = written(tmp_path, f'[store]\nurl = "{url}"\n')
+    assert refusal([path], []) == f"{path}: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://db/jobs", "postgresql://db/jobs"),
+        ("postgresql://me@db:5432/jobs", "postgresql://me@db:5432/jobs"),
+        ("postgresql://me:secret@db/jobs?a=b", "postgresql://me@db/jobs?a=b"),
+        ("postgresql://me:sec?ret@db/jobs", "postgresql://me@db/jobs"),
+        ("postgresql://me:sec:r@et@db/jobs", "postgresql://me@db/jobs"),
+        ("postgresql:///jobs?password=secret&host=/run", "postgresql:///jobs?host=/run"),
+        ("postgresql:///jobs?sslpassword=secret", "postgresql:///jobs"),
+        ("sqlite:////var/jobs", "sqlite:////var/jobs"),
+    ],
+)
+def test_url_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert values(load([], [f"store.url={url}"]))["store.url"] == shown

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import psycopg
 import pytest
 
 from fluxlike.errors import StoreUnavailable
@@ -105,10 +106,18 @@ class ServerBench(Bench):
         self.server = server
         self.schema = server.new_schema()
         self.url = server.url(self.schema)
+        self._eyes: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def look(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-        sql = sql.replace("?", "%s") if parameters else sql
-        return self.server.execute(sql, parameters, self.schema)
+        if self._eyes is None or self._eyes.closed:
+            self._eyes = self.server.connect(self.schema)
+        query = sql.replace("?", "%s") if parameters else sql
+        return self._eyes.execute(query.encode(), parameters or None).fetchall()
+
+    def end(self) -> None:
+        super().end()
+        if self._eyes is not None:
+            self._eyes.close()
 
 
 @pytest.fixture
@@ -144,7 +153,7 @@ def log_part(job: int, first: int, count: int) -> str:
 
 def add_job(batch: Batch, job: int, events: int = 8, *, digest: str = "sha1-a") -> None:
     batch.spec(digest, b"{}")
-    batch.job((job, digest, 1000, 16, "", None, 1.5, 1))
+    batch.job((job, digest, 1000, 16, "", None, 1.5, 0))
     batch.event(job, 0, log_part(job, 0, events))
 
 
@@ -152,8 +161,8 @@ def end_job(
     batch: Batch, job: int, ended: float = 9.0, *, seq: int = 8, result: str = "COMPLETED", **more: Any
 ) -> None:
     batch.event(job, seq, log_part(job, seq, 2))
-    row = (ended, result, more.get("userid", 1000), more.get("name", "true"), f"summary{job}".encode())
-    batch.end(job, row)
+    who = (more.get("userid", 1000), more.get("name", "true"), more.get("tasks", 0))
+    batch.end(job, (ended, result, *who, f"summary{job}".encode()))
 
 
 @pytest.fixture(name="add_job")

@@ -10,7 +10,7 @@ def full(*jobs: int) -> Batch:
         batch.job((job, f"sha1-{job}", 1000, 16, "", None, 1.0, 1))
         batch.event(job, 0, "[1.0,null]")
         batch.allocation(job, f"R{job}")
-        batch.end(job, (2.0, "COMPLETED", 1000, "true", b"summary"))
+        batch.end(job, (2.0, "COMPLETED", 1000, "true", 0, b"summary"))
         batch.key(f"of {job}", job, 1, 1.0)
         batch.put(f"key{job}", "value")
         batch.after_commit(print)
@@ -26,7 +26,7 @@ def test_new_batch_is_empty_and_any_row_or_callback_fills_it() -> None:
         lambda b: b.spec("d", b""),
         lambda b: b.job((1, "d", 0, 16, "", None, 0.0, 1)),
         lambda b: b.event(1, 0, "[0.0]"),
-        lambda b: b.end(1, (2.0, "FAILED", 0, "", b"")),
+        lambda b: b.end(1, (2.0, "FAILED", 0, "", 0, b"")),
         lambda b: b.key("k", 1, 1, 0.0),
         lambda b: b.put("k", "v"),
         lambda b: b.after_commit(print),

@@ -42,7 +42,7 @@ def test_loading_gives_back_what_was_written(bench: Bench) -> None:
     batch.event(30, 2, "[30,2],[30,3]")
     batch.event(10, 1, "[10,1]")
     batch.allocation(10, '{"version":2}')
-    batch.end(10, (4.0, "FAILED", 1000, "name", b"\x01summary"))
+    batch.end(10, (4.0, "FAILED", 1000, "name", 0, b"\x01summary"))
     batch.put("next", "ƒ31")
     bench.settle(writer)
     writer.close(30.0)
@@ -101,6 +101,15 @@ def test_newest_id_is_known_also_if_its_job_has_ended(bench: Bench, add_job: Add
     assert bench.ask(writer, load).newest == 9
 
 
+def test_ended_arrays_are_told_apart_with_their_summaries(bench: Bench, add_job: AddJob, end_job: AddJob) -> None:
+    writer = bench.writer()
+    for job in (1, 2, 3):
+        add_job(writer.batch, job)
+        end_job(writer.batch, job, tasks=7 if job == 2 else 0)
+    found = bench.ask(writer, load)
+    assert (found.results, found.arrays) == ({"COMPLETED": 2}, [(7, b"summary2")])
+
+
 def test_more_rows_than_are_read_at_a_time_come_back_whole(bench: Bench, add_job: AddJob) -> None:
     writer = bench.writer()
     for job in range(12_000):
@@ -127,7 +136,7 @@ while True:
         batch.allocation(job, "R")
         if n:
             batch.event(job - 5, 4, "4,5,6,7")
-            batch.end(job - 5, (2.0, "COMPLETED", 1000, "true", b"s"))
+            batch.end(job - 5, (2.0, "COMPLETED", 1000, "true", 0, b"s"))
     batch.put("last", str(n))
     batch.after_commit(lambda n=n: acknowledge(n))
     n += 1

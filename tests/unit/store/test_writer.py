@@ -106,13 +106,13 @@ def test_every_kind_of_row_arrives_and_the_last_value_wins(bench: Bench, add_job
     for number in (1, 2):
         writer.batch.event(7, 1 + number, f"[{number}]")
         writer.batch.allocation(7, f"R{number}")
-        writer.batch.end(7, (4.5, f"RESULT{number}", 1000, "true", b"summary"))
+        writer.batch.end(7, (4.5, f"RESULT{number}", 1000, "true", 0, b"summary"))
     bench.settle(writer)
 
     assert bench.look("SELECT * FROM specs") == [("sha1-a", b"{}")]
-    assert bench.look("SELECT * FROM jobs") == [(7, "sha1-a", 1000, 16, "", None, 1.5, 1, log)]
+    assert bench.look("SELECT * FROM jobs") == [(7, "sha1-a", 1000, 16, "", None, 1.5, 0, log)]
     assert bench.look("SELECT * FROM segments") == [(7, 2, "[1],[2]", "R2")]
-    assert bench.look("SELECT * FROM history") == [(7, 4.5, "RESULT2", 1000, "true", b"summary", "")]
+    assert bench.look("SELECT * FROM history") == [(7, 4.5, "RESULT2", 1000, "true", 0, b"summary", "")]
     assert bench.look("SELECT * FROM submissions") == [("once", 7, 1, 1.5)]
     assert bench.look("SELECT value FROM state WHERE key = 'key'") == [("value2",)]
 

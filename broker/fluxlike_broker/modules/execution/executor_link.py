@@ -21,6 +21,15 @@ log = logging.getLogger("fluxlike.exec")
 
 _pack = msgpack.Packer().pack
 
+FIRST_RETRY, LAST_RETRY = 0.005, 2.0
+"""Seconds between two attempts to connect; doubled each time until the executor has said something."""
+
+LEASH = 3
+"""The descriptor of the leash in an executor that we start."""
+
+GONE_FOR_GOOD = 0.2
+"""Seconds of waiting after which an executor that holds no lock is not one that is just starting."""
+
 
 class ExecutorLink(asyncio.Protocol):
     """Messages out are joined per loop pass; messages in go to `on_message(type, *fields)`."""
@@ -44,47 +53,61 @@ class ExecutorLink(asyncio.Protocol):
         self._out: list[bytes] = []
         self._lost = asyncio.Event()
         self._stopping = False
+        self._heard = False
+        """Whether the executor has said anything on this connection."""
+        self._leash = -1
+        """While it is open, an executor that we started and have not greeted waits for us; no longer."""
 
     async def run(self) -> None:
         """Stay connected until stopped."""
         loop = asyncio.get_running_loop()
-        delay = 0.005
+        delay = FIRST_RETRY
         while not self._stopping:
             try:
                 await loop.create_unix_connection(lambda: self, self._path)
             except OSError:
-                if not is_held(self._path + ".lock"):
-                    await asyncio.sleep(delay)
-                    if delay > 0.2 and not is_held(self._path + ".lock"):
-                        self._spawn()
-                else:
-                    await asyncio.sleep(delay)
-                delay = min(delay * 2, 2.0)
-                continue
-            delay = 0.005
-            await self._lost.wait()
-            self._lost.clear()
-            if not self._stopping:
-                log.warning("connection to the executor is lost")
+                await asyncio.sleep(delay)
+                if delay > GONE_FOR_GOOD and not is_held(self._path + ".lock"):
+                    self._spawn()
+            else:
+                await self._lost.wait()
+                self._lost.clear()
+                if not self._stopping:
+                    log.warning("connection to the executor is lost")
+                if self._heard:
+                    delay = FIRST_RETRY
+                    continue
+                # It takes connections and closes them: that may go on for a while.
+                await asyncio.sleep(delay)
+            delay = min(delay * 2, LAST_RETRY)
 
     def _spawn(self) -> None:
         log.error("the executor is gone; starting a new one")
         argv = [sys.executable, "-m", "fluxlike_executor.main", "--socket", self._path, "--mode", self._mode]
         null = os.open(os.devnull, os.O_RDWR)
+        self._let_go()
+        theirs, self._leash = os.pipe()
         try:
             os.posix_spawn(
                 sys.executable,
-                argv,
+                [*argv, "--parent-fd", str(LEASH)],
                 environment.snapshot(),
                 setsid=True,
                 setsigdef=[signal.SIGCHLD],
-                file_actions=[(os.POSIX_SPAWN_DUP2, null, 0)],
+                file_actions=[(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, theirs, LEASH)],
             )
         finally:
             os.close(null)
+            os.close(theirs)
+
+    def _let_go(self) -> None:
+        if self._leash >= 0:
+            os.close(self._leash)
+            self._leash = -1
 
     def stop(self) -> None:
         self._stopping = True
+        self._let_go()
         if self._transport is not None:
             self._flush()
             self._transport.close()
@@ -97,6 +120,7 @@ class ExecutorLink(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._reader = FrameReader()
+        self._heard = False
         self._out.clear()
         self._on_open()
 
@@ -108,6 +132,9 @@ class ExecutorLink(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             for raw in self._reader.feed(data):
+                if not self._heard:
+                    self._heard = True
+                    self._let_go()
                 self._on_message(msgpack.unpackb(raw))
         except (ProtocolError, ValueError, msgpack.UnpackException) as error:
             log.error("the executor sent garbage: %s", error)

@@ -38,8 +38,10 @@ class Archive:
         def answer(found: Any) -> None:
             if isinstance(found, Exception):
                 on_jobs(found)
-            else:
-                on_jobs(here | {job_id: self.revive(row) for job_id, row in found.items()})
+                return
+            # Without those that the store refused meanwhile: they never were.
+            still = {job_id: job for job_id, job in here.items() if job.retired or job_id in self._board.jobs}
+            on_jobs(still | {job_id: self.revive(row) for job_id, row in found.items()})
 
         self._board.store.query(lambda connection: history.ended(connection, missing), answer)
 
@@ -57,6 +59,8 @@ class Archive:
             job.tasks = TaskTable(row.id, row.tasks, json.loads(row.vars) if row.vars else None)
         job.spec = self._specs.restore(row.digest, row.spec)
         nodes = from_summary(job, msgpack.unpackb(row.summary))
+        if job.updates:
+            job.spec = self._specs.updated(job.spec, job.updates)
         if nodes:
             job.allocation = Allocation(tuple((r, c, g) for r, c, g in nodes), (1,) * len(nodes))
         return job

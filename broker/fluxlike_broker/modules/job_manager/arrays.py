@@ -31,7 +31,7 @@ from fluxlike.sched.interface import Allocation
 from fluxlike_broker.call import Call
 from fluxlike_broker.modules.job_manager.board import Board, Gathered
 from fluxlike_broker.modules.job_manager.launching import launch_row
-from fluxlike_broker.modules.job_manager.submit import Order, Submission, check_options, submit_context
+from fluxlike_broker.modules.job_manager.submit import Order, Submission, check_key, check_options, submit_context
 from fluxlike_broker.service import request
 
 log = logging.getLogger("fluxlike.job")
@@ -68,6 +68,7 @@ class Arrays:
         submission = self._submission
         submission.check_open()
         check_options(body.urgency, body.flags)
+        check_key(body.key)
         _check(body)
         spec = submission.admissible(body.spec)
         context = submit_context(body.urgency, body.flags, call)
@@ -303,8 +304,17 @@ class Arrays:
         if found is not None and found[0].state is State.RUN:
             job, index = found
             assert job.tasks is not None
-            if job.tasks.states[index] in (HELD, STARTED):
+            limit = job.spec.jobspec.duration
+            over = limit and job.tasks.times(index)[0] + limit <= self._board.clock.now()
+            if over and job.tasks.states[index] in (HELD, STARTED):
                 self.raise_task(job, index, "timeout", "resource allocation expired", 0)
+
+    def set_time_limits(self, job: Job) -> None:
+        """Of tasks that run: an alarm for each, after the array's limit has changed."""
+        tasks, limit = job.tasks, job.spec.jobspec.duration
+        if tasks is not None and limit:
+            for index in tasks.running():
+                self._board.alarms.at(tasks.times(index)[0] + limit, tasks.key(index), self._expire)
 
     def signal(self, job: Job, indices: Iterable[int], signum: int) -> None:
         tasks = job.tasks
@@ -331,8 +341,7 @@ class Arrays:
             allocation = task_allocation(job, index)
             board.scheduler.adopt(tasks.key(index), allocation)
             rows.append(self.launch_row(job, index, adopt=True))
-            if job.spec.jobspec.duration:
-                board.alarms.at(tasks.times(index)[0] + job.spec.jobspec.duration, tasks.key(index), self._expire)
+        self.set_time_limits(job)
         if rows:
             log.info("job %s: looking for %d tasks", encode_f58(job.id), len(rows))
             board.router.request(Launch(rows=rows))

@@ -28,6 +28,7 @@ from fluxlike_broker.modules.job_manager.alarms import Alarms
 from fluxlike_broker.modules.job_manager.census import Census
 from fluxlike_broker.modules.job_manager.launching import launch_row
 from fluxlike_broker.modules.job_manager.news import News
+from fluxlike_broker.modules.job_manager.specs import name_of
 from fluxlike_broker.router import Router
 
 log = logging.getLogger("fluxlike.job")
@@ -100,6 +101,8 @@ class Board:
         """Counts up when a host gets a name: texts made of names are stale then."""
         self.queue_started = True
         self.stop_reason = ""
+        self.queue_enabled = True
+        self.disable_reason = ""
         self.stopping = False
         self.arrays: TaskDesk
         self.on_tasks_retired: list[Callable[[list[int]], None]] = []
@@ -249,10 +252,9 @@ class Board:
 
     def _retire(self, job: Job) -> bool:
         nodes = [] if job.allocation is None else job.allocation.nodes
-        name = job.spec.name.replace("{cc}", job.cc or "")
         batch = self.store.batch
         tasks = 0 if job.tasks is None else job.tasks.count
-        batch.end(job.id, (job.t_inactive, result(job), job.userid, name, tasks, _pack(summary_of(job, nodes))))
+        batch.end(job.id, (job.t_inactive, result(job), job.userid, name_of(job), tasks, _pack(summary_of(job, nodes))))
         self._ended.add(batch, job)
         return False
 
@@ -345,7 +347,7 @@ class Board:
 
     def _expire(self, job_id: int) -> None:
         job = self.jobs.get(job_id)
-        if job is not None and job.state is State.RUN and job.expiration <= self.clock.now():
+        if job is not None and job.state is State.RUN and 0 < job.expiration <= self.clock.now():
             self.raise_exception(job, "timeout", "resource allocation expired")
 
     def _launch(self, jobs: list[Job]) -> None:

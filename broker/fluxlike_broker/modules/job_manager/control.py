@@ -1,11 +1,11 @@
-"""Raising exceptions, killing, urgency, and the queue's own switch."""
+"""Raising exceptions, killing, urgency, and the end of all jobs."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable
 
-from fluxlike.errors import FluxlikeError, InvalidRequest
+from fluxlike.errors import FluxlikeError, InvalidRequest, NotFound, StoreUnavailable
 from fluxlike.ids import encode_f58
 from fluxlike.job.job import Job
 from fluxlike.job.states import ACTIVE, MASKS, RUNNING, State
@@ -17,13 +17,10 @@ from fluxlike.protocol.jobs import (
     JobsTouched,
     JobUrgency,
     JobUrgencySet,
-    QueueStart,
-    QueueState,
-    QueueStatus,
-    QueueStop,
 )
 from fluxlike.protocol.message import Message
 from fluxlike_broker.call import Call
+from fluxlike_broker.modules.job_manager.archive import Archive
 from fluxlike_broker.modules.job_manager.arrays import Arrays
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.service import request
@@ -32,8 +29,9 @@ MAX_URGENCY = 31
 
 
 class Control:
-    def __init__(self, board: Board, arrays: Arrays) -> None:
+    def __init__(self, board: Board, archive: Archive, arrays: Arrays) -> None:
         self._board = board
+        self._archive = archive
         self._arrays = arrays
         self._stop_call: Call | None = None
         board.on_retired.append(self._on_retired)
@@ -57,7 +55,7 @@ class Control:
             self._arrays.raise_task(job, index, body.type, body.note, body.severity)
 
         touched = self._for_each(targets, act, act_on_task)
-        self._board.when_settled(lambda: call.respond(touched))
+        self._explain(touched, lambda: self._board.when_settled(lambda: call.respond(touched)))
         return None
 
     def _ids_in(self, states: list[str]) -> list[int]:
@@ -89,8 +87,22 @@ class Control:
                 touched.ids.append(job_id)
         return touched
 
+    def _explain(self, touched: JobsTouched, then: Callable[[], None]) -> None:
+        """A job that is not in memory was never there, or ended long ago: only the store knows which."""
+        unknown = [row for row in touched.errors if row[1] == NotFound.code]
+
+        def found(jobs: dict[int, Job] | Exception) -> None:
+            for row in unknown:
+                if isinstance(jobs, Exception):
+                    row[1:] = [StoreUnavailable.code, str(jobs)]
+                elif row[0] in jobs:
+                    row[1:] = [InvalidRequest.code, f"job {encode_f58(row[0])} is inactive"]
+            then()
+
+        self._archive.find([row[0] for row in unknown], found)
+
     @request(JobKill)
-    def kill(self, body: JobKill, call: Call) -> JobsTouched:
+    def kill(self, body: JobKill, call: Call) -> None:
         if body.signum not in {int(s) for s in signal.valid_signals()}:
             raise InvalidRequest(f"{body.signum} is not a signal")
 
@@ -105,7 +117,8 @@ class Control:
         def act_on_task(job: Job, index: int) -> None:
             self._arrays.signal(job, [index], body.signum)
 
-        return self._for_each(body.ids, act, act_on_task)
+        touched = self._for_each(body.ids, act, act_on_task)
+        self._explain(touched, lambda: call.respond(touched))
 
     @request(JobStdin)
     def stdin(self, body: JobStdin, call: Call) -> None:
@@ -138,33 +151,6 @@ class Control:
             self._board.report(job_id, what, when, context)
         self._arrays.settle()
         self._board.when_settled(lambda: call.respond(Settled()))
-
-    # -- the queue ------------------------------------------------------------------------------------------
-
-    @request(QueueStatus)
-    def status(self, body: QueueStatus, call: Call) -> QueueState:
-        census = self._board.census
-        return QueueState(
-            started=self._board.queue_started,
-            reason=self._board.stop_reason,
-            pending=census.pending_count,
-            running=census.running_count,
-        )
-
-    @request(QueueStop)
-    def stop(self, body: QueueStop, call: Call) -> None:
-        self._switch(False, body.reason, call)
-
-    @request(QueueStart)
-    def start(self, body: QueueStart, call: Call) -> None:
-        self._switch(True, "", call)
-
-    def _switch(self, started: bool, reason: str, call: Call) -> None:
-        self._board.store.batch.put("queue", f"{int(started)} {reason}")
-        self._board.queue_started, self._board.stop_reason = started, reason
-        if started:
-            self._board.schedule_soon()
-        self._board.when_settled(lambda: call.respond(self.status(QueueStatus(), call)))
 
     # -- the end of the instance ----------------------------------------------------------------------------
 

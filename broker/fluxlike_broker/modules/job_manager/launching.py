@@ -29,7 +29,7 @@ def launch_row(
     return LaunchRow(
         key,
         job.attempt,
-        digest or job.digest,
+        digest or job.spec.digest,
         job.spec.launch if spec is None else spec,
         job.cc if cc is None else cc,
         _places(allocation, ntasks),

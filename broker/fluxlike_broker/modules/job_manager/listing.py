@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -21,6 +22,7 @@ from fluxlike_broker.call import Call
 from fluxlike_broker.modules.job_manager.archive import Archive
 from fluxlike_broker.modules.job_manager.arrays import Arrays
 from fluxlike_broker.modules.job_manager.board import Board
+from fluxlike_broker.modules.job_manager.specs import name_of
 from fluxlike_broker.service import request
 from fluxlike_broker.store import history
 
@@ -43,12 +45,13 @@ class Listing:
         if body.ids:
             self._by_id(body.ids, call)
             return
+        if body.limit < 0:
+            raise InvalidRequest(f"limit {body.limit} is not a number of jobs")
         mask, results = _wanted(body.states)
         limit = min(body.limit or LARGEST_PAGE, LARGEST_PAGE)
-        place, _, rest = body.cursor.partition(":")
+        start, before = _beginning(body.cursor)
         active: list[Job] = []
-        if place != "i":
-            start = _number(rest, body.cursor) if rest else 0
+        if start is not None:
             active = list(islice(self._active(mask, body), start, start + limit + 1))
             if len(active) > limit:
                 records = [self.record(job) for job in active[:limit]]
@@ -62,7 +65,7 @@ class Listing:
             userid=body.userid,
             name=body.name,
             since=body.since,
-            before=_position(rest, body.cursor) if place == "i" and rest else None,
+            before=before,
         )
         self._with_inactive(active, wanted, limit - len(active), call)
 
@@ -93,9 +96,11 @@ class Listing:
     def _in_queue(self, body: JobList) -> Iterable[Job]:
         jobs = self._board.jobs
         if not body.name:
-            return (jobs[job_id] for job_id in self._board.scheduler.in_order())
+            # An array some of whose tasks run is in the queue for the others, and listed where it runs.
+            order = (jobs[job_id] for job_id in self._board.scheduler.in_order())
+            return (job for job in order if job.state is State.SCHED)
         # Few of many, probably: putting only those in order is cheaper.
-        found = [job for job in jobs.values() if job.state is State.SCHED and job.spec.name == body.name]
+        found = [job for job in jobs.values() if job.state is State.SCHED and name_of(job) == body.name]
         return sorted(found, key=lambda job: (-job.priority, job.id))
 
     def _with_inactive(self, active: list[Job], wanted: history.Filter, room: int, call: Call) -> None:
@@ -161,7 +166,7 @@ class Listing:
             "priority": job.priority,
             "state": job.state.name.lower(),
             "result": result(job),
-            "name": spec.name.replace("{cc}", job.cc or ""),
+            "name": name_of(job),
             "cc": job.cc or "",
             "cwd": spec.jobspec.cwd,
             "queue": spec.jobspec.queue,
@@ -271,18 +276,27 @@ def _wanted(states: list[str]) -> tuple[int, set[str]]:
 
 
 def _is_of(job: Job, body: JobList) -> bool:
-    return (body.userid < 0 or job.userid == body.userid) and (not body.name or job.spec.name == body.name)
+    return (body.userid < 0 or job.userid == body.userid) and (not body.name or name_of(job) == body.name)
 
 
-def _number(text: str, cursor: str) -> int:
-    if not text.isdecimal():
-        raise InvalidRequest(f"{cursor!r} is not a cursor of job.list")
-    return int(text)
-
-
-def _position(text: str, cursor: str) -> tuple[float, int]:
-    ended, _, job_id = text.partition(":")
+def _beginning(cursor: str) -> tuple[int | None, tuple[float, int] | None]:
+    """Where a page begins: after so many active jobs, None for all of them; and after which inactive one."""
+    place, _, rest = cursor.partition(":")
     try:
-        return float(ended), int(job_id)
+        if place == "i":
+            return None, _position(rest) if rest else None
+        start = int(rest or 0)
+        if place == ("a" if cursor else "") and 0 <= start < history.LARGEST_ID - LARGEST_PAGE:
+            return start, None
     except ValueError:
-        raise InvalidRequest(f"{cursor!r} is not a cursor of job.list") from None
+        pass
+    raise InvalidRequest(f"{cursor!r} is not a cursor of job.list")
+
+
+def _position(text: str) -> tuple[float, int]:
+    """Raises ValueError."""
+    when, _, number = text.partition(":")
+    ended, job_id = float(when), int(number)
+    if not math.isfinite(ended) or not 0 <= job_id <= history.LARGEST_ID:
+        raise ValueError(text)
+    return ended, job_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from fluxlike.clock import Clock
@@ -15,10 +16,12 @@ from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.modules.job_manager.control import Control
 from fluxlike_broker.modules.job_manager.listing import Listing
 from fluxlike_broker.modules.job_manager.purge import Purge
+from fluxlike_broker.modules.job_manager.queue import Queue
 from fluxlike_broker.modules.job_manager.restart import Restart
 from fluxlike_broker.modules.job_manager.specs import Specs
 from fluxlike_broker.modules.job_manager.submit import Submission
 from fluxlike_broker.modules.job_manager.tasks import TaskListing
+from fluxlike_broker.modules.job_manager.update import Update
 from fluxlike_broker.modules.job_manager.waiting import Waiting
 from fluxlike_broker.modules.job_manager.watching import Watching
 from fluxlike_broker.router import Router
@@ -34,8 +37,8 @@ class JobManager:
         store: Any,
         scheduler: Scheduler,
         *,
-        age_limit: float = float("inf"),
-        num_limit: int = -1,
+        age_limit: float = inf,
+        num_limit: int | None = None,
     ) -> None:
         self._alarms = Alarms(clock)
         self._board = Board(router, clock, store, scheduler, self._alarms)
@@ -47,19 +50,23 @@ class JobManager:
         listing = Listing(self._board, archive, arrays)
         self._purge = Purge(self._board, age_limit, num_limit)
         self._restart = Restart(self._board, specs, waiting, arrays)
+        self._queue = Queue(self._board)
         for service in (
             self,
             self._submission,
             arrays,
             TaskListing(self._board, archive),
             self._purge,
-            Control(self._board, arrays),
+            Control(self._board, archive, arrays),
+            self._queue,
+            Update(self._board, specs, arrays),
             listing,
             Watching(self._board, archive, listing),
         ):
             router.register(service)
 
     def restore(self, loaded: Loaded) -> None:
+        self._queue.restore(loaded.state)
         self._restart.restore(loaded)
         self._submission.number_after(loaded.newest)
 

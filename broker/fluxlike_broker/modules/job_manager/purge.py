@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import msgpack
@@ -15,6 +16,7 @@ from fluxlike.job.summary import table_from_summary
 from fluxlike.protocol.internal import OutputForget
 from fluxlike.protocol.jobs import JobPurge, JobPurged
 from fluxlike_broker.call import Call
+from fluxlike_broker.memory import give_back
 from fluxlike_broker.modules.job_manager.board import Board
 from fluxlike_broker.modules.job_manager.listing import store_error
 from fluxlike_broker.service import request
@@ -32,18 +34,18 @@ OnPurged = Callable[[int | FluxlikeError], None]
 
 
 class Purge:
-    def __init__(self, board: Board, age_limit: float, num_limit: int) -> None:
-        """Limits of the history: seconds since the end, and number of jobs; infinite and -1 are none."""
+    def __init__(self, board: Board, age_limit: float, num_limit: int | None) -> None:
+        """Limits of the history: seconds since the end, and number of jobs; infinite and None are none."""
         self._board = board
         self._age_limit = age_limit
-        self._num_limit = num_limit
+        self._num_limit = -1 if num_limit is None else num_limit
         self._timer: asyncio.TimerHandle | None = None
         if self._limited:
             self._later()
 
     @property
     def _limited(self) -> bool:
-        return self._age_limit != float("inf") or self._num_limit >= 0
+        return self._age_limit != inf or self._num_limit >= 0
 
     @request(JobPurge)
     def purge(self, body: JobPurge, call: Call) -> None:
@@ -91,6 +93,8 @@ class Purge:
         def gone(count: int | FluxlikeError) -> None:
             if ranges:
                 self._board.router.request(OutputForget(ids=[], ranges=ranges))
+            if ranges or len(doomed.ids) >= AT_ONCE:
+                give_back()
             on_purged(count)
 
         self._next_slice(doomed.ids, 0, gone)
@@ -117,7 +121,7 @@ class Purge:
 
     def _look(self) -> None:
         self._timer = None
-        before = self._board.clock.now() - self._age_limit if self._age_limit != float("inf") else 0.0
+        before = self._board.clock.now() - self._age_limit if self._age_limit != inf else 0.0
 
         def purged(count: int | FluxlikeError) -> None:
             if isinstance(count, FluxlikeError):

@@ -10,7 +10,8 @@ import msgpack
 from fluxlike.ids import encode_f58
 from fluxlike.job.array import TaskTable
 from fluxlike.job.eventlog import parse
-from fluxlike.job.job import Event, Job, apply
+from fluxlike.job.job import Job, apply
+from fluxlike.job.passage import same_as
 from fluxlike.job.states import PENDING, State
 from fluxlike.job.summary import table_from_summary
 from fluxlike.protocol.internal import Launch
@@ -33,12 +34,12 @@ class Restart:
         self._arrays = arrays
         self._specs = specs
         self._waiting = waiting
-        self._last: tuple[str, list[Event]] = ("", [])
+        self._log: list[str] = []
+        self._like: Job | None = None
+        """Jobs that were submitted together and did nothing since have the same log: it is read once."""
 
     def restore(self, loaded: Loaded) -> None:
         """All jobs of the store, in memory as they were; then every active one is asked what it needs next."""
-        started, _, reason = loaded.state.get("queue", "1 ").partition(" ")
-        self._board.queue_started, self._board.stop_reason = started == "1", reason
         self._board.census.ended_before(loaded.results)
         for tasks, summary in loaded.arrays:
             self._board.census.tasks_counted(table_from_summary(tasks, msgpack.unpackb(summary)), 1)
@@ -59,8 +60,16 @@ class Restart:
 
     def _replay(self, row: JobRow, specs: dict[str, bytes]) -> Job:
         job = self._fresh(row, specs)
-        for timestamp, name, context in self._events(row.log):
-            apply(job, timestamp, name, context)
+        like = self._like
+        if like is not None and row.log == self._log and job.tasks is None:
+            same_as(job, like)
+        else:
+            for timestamp, name, context in parse(row.log):
+                apply(job, timestamp, name, context)
+            if job.updates:
+                job.spec = self._specs.updated(job.spec, job.updates)
+            usual = job.state is State.SCHED and job.tasks is None and not job.updates
+            self._log, self._like = (row.log, job) if usual else ([], None)
         self._board.census.moved(job, None)
         if row.allocation is not None:
             rset = RSet.from_json(json.loads(row.allocation))
@@ -68,14 +77,6 @@ class Restart:
             for rank, host in rset.hosts.items():
                 self._board.hosts.setdefault(rank, host)
         return job
-
-    def _events(self, log: list[str]) -> list[Event]:
-        """Jobs that were submitted together and did nothing since have the same log: it is read once."""
-        if len(log) > 1:
-            return parse(log)
-        if log[0] != self._last[0]:
-            self._last = (log[0], parse(log))
-        return self._last[1]
 
     def _resume(self, job: Job) -> None:
         board = self._board

@@ -27,6 +27,7 @@ from fluxlike_broker.store import history
 
 FLAGS = frozenset({"debug", "waitable", "novalidate"})
 MAX_URGENCY = 31
+LONGEST_KEY = 255
 
 
 class Order:
@@ -68,6 +69,7 @@ class Submission:
     def submit(self, body: Submit, call: Call) -> None:
         self.check_open()
         check_options(body.urgency, body.flags)
+        check_key(body.key)
         _check_rows(body)
         specs = [self.admissible(document) for document in body.specs]
         context = submit_context(body.urgency, body.flags, call)
@@ -86,6 +88,8 @@ class Submission:
     def check_open(self) -> None:
         if self._board.stopping:
             raise Unavailable("the instance is shutting down")
+        if not self._board.queue_enabled:
+            raise Unavailable(f"the queue takes no jobs: {self._board.disable_reason}")
         if self._board.store.failure is not None:
             raise StoreUnavailable(f"jobs cannot be stored now: {self._board.store.failure}")
 
@@ -227,13 +231,19 @@ def check_options(urgency: int, flags: list[str]) -> None:
         raise InvalidRequest(f"unknown flag {sorted(unknown)[0]!r}; known are {', '.join(sorted(FLAGS))}")
 
 
+def check_key(key: str) -> None:
+    """Every store must be able to hold it, and to look it up."""
+    if len(key) > LONGEST_KEY or "\0" in key:
+        raise InvalidRequest(f"the key of a submission has at most {LONGEST_KEY} characters, none of them NUL")
+
+
 def _check_rows(body: Submit) -> None:
     if not body.jobs:
         raise InvalidRequest("job.submit: jobs is empty")
     specs = len(body.specs)
     for number, row in enumerate(body.jobs):
         if not _is_row(row, specs):
-            raise InvalidRequest(f"job.submit: jobs[{number}] must be [index into specs, text or nil]")
+            raise InvalidRequest(f"job.submit: jobs[{number}] must be [index into specs, text without NUL or nil]")
         if len(row) == 3:
             _check_links(row[2], number)
 
@@ -244,7 +254,7 @@ def _is_row(row: Any, specs: int) -> bool:
         and 2 <= len(row) <= 3
         and type(row[0]) is int
         and 0 <= row[0] < specs
-        and (row[1] is None or isinstance(row[1], str))
+        and (row[1] is None or (isinstance(row[1], str) and "\0" not in row[1]))
     )
 
 
@@ -253,11 +263,21 @@ def _check_links(links: Any, number: int) -> None:
     if not isinstance(links, (list, tuple)):
         raise InvalidRequest(f"job.submit: jobs[{number}][2] must be a list of [scheme, index into jobs]")
     for link in links:
-        if not (isinstance(link, (list, tuple)) and len(link) == 2 and link[0] in SCHEMES and type(link[1]) is int):
+        if not _is_link(link):
             known = ", ".join(sorted(SCHEMES))
             raise InvalidRequest(f"job.submit: jobs[{number}][2] must be a list of [scheme, index]; schemes: {known}")
         if not 0 <= link[1] < number:
             raise InvalidRequest(f"job.submit: jobs[{number}] can depend on jobs 0 to {number - 1}, not on {link[1]}")
+
+
+def _is_link(link: Any) -> bool:
+    return (
+        isinstance(link, (list, tuple))
+        and len(link) == 2
+        and isinstance(link[0], str)
+        and link[0] in SCHEMES
+        and type(link[1]) is int
+    )
 
 
 def _other_count(order: Order, count: int) -> InvalidRequest:

@@ -14,6 +14,9 @@ from fluxlike.job.states import State
 from fluxlike_broker.modules.job_manager.archive import Archive
 from fluxlike_broker.modules.job_manager.board import Board
 
+RETRY = 1.0
+"""Seconds until a store that failed is asked again."""
+
 
 class Waiting:
     def __init__(self, board: Board, archive: Archive) -> None:
@@ -69,8 +72,10 @@ class Waiting:
         targets = {decode(value) for job in jobs for scheme, value in _parts(job) if scheme in SCHEMES}
 
         def found(ended: dict[int, Job] | Exception) -> None:
-            # A store that cannot be read now is as good as none: what it knew is gone for these jobs.
-            self._with({} if isinstance(ended, Exception) else ended, act)
+            if isinstance(ended, Exception):  # what it knows will decide, so there is nothing to do but ask again
+                self._board.alarms.at(self._board.clock.now() + RETRY, 0, lambda _: self.resume(jobs))
+            else:
+                self._with(ended, act)
 
         def act() -> None:
             for job in jobs:
