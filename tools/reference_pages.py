@@ -23,7 +23,7 @@ def commands_page() -> str:
     """Every command with its options and examples."""
     root = program()
     lines = ["# Commands", "", NOTE, "", "| command | |", "|---|---|"]
-    lines += [f"| [{name}](#fluxlike-{name}) | {text} |" for name, (_, text) in COMMANDS.items()]
+    lines += [f"| [{name}](#fluxlike-{name.lower()}) | {text} |" for name, (_, text) in COMMANDS.items()]
     lines += ["", "Before the command: `--uri URI` names an instance other than `FLUXLIKE_URI`; `--version`; `--help`."]
     with click.Context(root, info_name="fluxlike") as ctx:
         for name in root.list_commands(ctx):

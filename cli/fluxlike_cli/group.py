@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fluxlike_cli.options.declare import PlainHelp
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class LazyGroup(PlainHelp, click.Group):
@@ -35,6 +38,15 @@ class LazyGroup(PlainHelp, click.Group):
             hint = nearest(args[0], self.table)
             ctx.fail(f"No such command {args[0]!r}.{hint} `{ctx.command_path} --help` lists all.")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of commands from the table, without importing any; then click's own, which are the options."""
+        from click.shell_completion import CompletionItem
+
+        names = [
+            CompletionItem(name, help=text) for name, (_, text) in self.table.items() if name.startswith(incomplete)
+        ]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

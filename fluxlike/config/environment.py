@@ -60,6 +60,11 @@ def jobs_format() -> str:
     return _read("FLUXLIKE_JOBS_FORMAT_DEFAULT")
 
 
+def enclosing_job() -> str:
+    """The id of the job that this process is part of; empty outside of one."""
+    return _read("FLUX_JOB_ID")
+
+
 def shell() -> str:
     return _read("SHELL") or "/bin/sh"
 

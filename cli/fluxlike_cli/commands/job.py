@@ -8,6 +8,7 @@ from fluxlike_cli.group import LazyGroup
 
 CONTROL = "fluxlike_cli.commands.job_control"
 INFO = "fluxlike_cli.commands.job_info"
+MORE = "fluxlike_cli.commands.job_more"
 WAIT = "fluxlike_cli.commands.job_wait"
 
 COMMANDS = {
@@ -22,6 +23,9 @@ COMMANDS = {
     "kill": (f"{CONTROL}:kill", "Send a signal to a job's tasks."),
     "raise": (f"{CONTROL}:raise_", "Raise an exception on jobs."),
     "urgency": (f"{CONTROL}:urgency", "Change how urgent a waiting job is."),
+    "last": (f"{MORE}:last", "Print the ids of the jobs submitted last."),
+    "timeleft": (f"{MORE}:timeleft", "Print how long a running job may still run."),
+    "purge": (f"{MORE}:purge", "Forget jobs that have ended."),
     "id": (f"{INFO}:id_", "Print job ids in another encoding."),
 }
 

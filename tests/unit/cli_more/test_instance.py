@@ -37,7 +37,6 @@ from fluxlike.protocol.instance import (
     Uptime,
     UptimeReply,
 )
-from fluxlike.protocol.jobs import QueueStart, QueueState, QueueStatus, QueueStop
 from fluxlike.protocol.message import ANY, Message
 from fluxlike.testing.fake_broker import FakeBroker, HangUp
 
@@ -66,17 +65,6 @@ def uptime_reply(**changes: Any) -> UptimeReply:
 
 
 # -- queue
-
-
-def test_queue_is_stopped_started_and_shown(fluxlike: Fluxlike, broker: FakeBroker) -> None:
-    broker.on(QueueStop, lambda r: QueueState(started=False, reason=r.reason, pending=3, running=2))
-    broker.on(QueueStart, lambda r: QueueState(started=True, reason="", pending=3, running=2))
-    broker.on(QueueStatus, lambda r: QueueState(started=True, reason="", pending=0, running=0))
-    stopped = fluxlike("queue", "stop", "-m", "cooling")
-    assert stopped.out == "Scheduling is stopped (cooling): 3 pending, 2 running\n"
-    assert fluxlike("queue", "start").out == "Scheduling is started: 3 pending, 2 running\n"
-    assert fluxlike("queue", "status").out == "Scheduling is started: 0 pending, 0 running\n"
-    assert json.loads(fluxlike("queue", "status", "--json").out)["started"] is True
 
 
 # -- resource
