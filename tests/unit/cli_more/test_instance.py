@@ -64,9 +64,6 @@ def uptime_reply(**changes: Any) -> UptimeReply:
     return UptimeReply(**{**values, **changes})
 
 
-# -- queue
-
-
 # -- resource
 
 
