@@ -49,7 +49,7 @@ class Loaded:
 def load(connection: Connection) -> Loaded:
     from sqlalchemy import func, select
 
-    from fluxlike_broker.store.schema import OWN, history, jobs, specs, state
+    from fluxlike_broker.store.schema import OWN, history, specs, state
 
     kept = select(state.c.key, state.c.value).where(~state.c.key.startswith(OWN))
     ends = select(history.c.result, func.count()).where(history.c.tasks == 0).group_by(history.c.result)
