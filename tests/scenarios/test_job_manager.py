@@ -153,6 +153,21 @@ def test_rows_that_name_no_spec_or_no_earlier_job_are_refused_and_no_id_is_issue
     assert world.manager._board.jobs == {}
 
 
+def test_text_that_not_every_store_can_hold_is_refused(world: World) -> None:
+    specs = [from_command(["true"])]
+    for body in (
+        Submit(specs=specs, jobs=[[0, "a\0b"]]),
+        Submit(specs=specs, jobs=[[0, None]], key="a\0b"),
+        Submit(specs=specs, jobs=[[0, None]], key="k" * 256),
+        SubmitArray(spec=specs[0], count=2, key="a\0b"),
+    ):
+        error = world.client.answered[world.ask(body)].error
+        assert error is not None
+        assert error[0] == "invalid"
+        assert "NUL" in error[1]
+    assert world.manager._board.jobs == {}
+
+
 def test_queue_that_is_not_there_is_refused_by_its_path(world: World) -> None:
     tag = world.ask(Submit(specs=[from_command(["true"], queue="batch")], jobs=[[0, None]]))
     assert world.client.answered[tag].error[1].startswith("attributes.system.queue: there is no queue 'batch'")
