@@ -121,9 +121,7 @@ class ArraysUnderAnyHistory(RuleBasedStateMachine):
         self, count: int, cores: int, limit: float, urgency: int, max_running: int, max_fails: int
     ) -> None:
         spec = from_command(["true"], cores_per_task=cores, duration=limit)
-        self._submit(
-            SubmitArray(spec=spec, count=count, urgency=urgency, max_running=max_running, max_fails=max_fails)
-        )
+        self._submit(SubmitArray(spec=spec, count=count, urgency=urgency, max_running=max_running, max_fails=max_fails))
         self.sizes |= {job.id: tasks.count for job, tasks in self.arrays}
 
     @rule(cores=st.integers(1, 3))
@@ -372,4 +370,4 @@ def _count(job: Job, tasks: TaskTable, states: Counter[State], results: Counter[
 
 
 TestArrays = ArraysUnderAnyHistory.TestCase
-TestArrays.settings = settings(max_examples=250, stateful_step_count=40, deadline=None)
+TestArrays.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
