@@ -46,6 +46,7 @@ _FORWARD: dict[tuple[State, str], State] = {
     (State.RUN, "task-exception"): State.RUN,
     (State.CLEANUP, "task-start"): State.CLEANUP,
     (State.CLEANUP, "task-finish"): State.CLEANUP,
+    (State.CLEANUP, "task-exception"): State.CLEANUP,
     (State.CLEANUP, "release"): State.CLEANUP,
     (State.CLEANUP, "free"): State.CLEANUP,
     (State.CLEANUP, "clean"): State.INACTIVE,

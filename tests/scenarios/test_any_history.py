@@ -10,6 +10,7 @@ from unittest.mock import patch
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from scenario_stage.executors import Executors
 from scenario_stage.world import BEGAN, World
 
 from fluxlike.job.job import Event, Job, apply, result
@@ -26,29 +27,6 @@ KEYS = st.sampled_from(["", "", "morning", "evening"])
 NOT_FROM_EVENTS = ("spec", "allocation", "launched", "retired", "annotations")
 FEW = 2
 """Ended jobs that stay in memory here, so that most questions about them do go to the store."""
-
-
-class Executors:
-    """What the nodes know: tasks that run, and results that nobody has acknowledged yet."""
-
-    def __init__(self) -> None:
-        self.running: dict[str, bool] = {}
-        """job -> whether its start was reported"""
-        self.seen: set[str] = set()
-        self.unacknowledged: list[tuple[int, tuple[Any, ...]]] = []
-        """(tag of the report, its row)"""
-
-    def hear(self, line: str) -> None:
-        verb, *rest = line.split()
-        if verb == "launch":
-            assert rest[0] not in self.seen, f"{rest[0]} is started twice"
-            self._start(rest[0])
-        elif line.startswith("look for") and rest[1] not in self.seen:
-            self._start(rest[1])  # its start was lost on the way
-
-    def _start(self, job: str) -> None:
-        self.seen.add(job)
-        self.running[job] = False
 
 
 class JobManagerUnderAnyHistory(RuleBasedStateMachine):

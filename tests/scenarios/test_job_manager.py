@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from scenario_stage.world import BEGAN, World
 
+from fluxlike.ids import nth_after
 from fluxlike.job.states import State
 from fluxlike.jobspec.build import from_command
 from fluxlike.protocol.internal import JobReports
@@ -57,6 +58,16 @@ def test_thousands_of_jobs_are_allocated_in_portions_and_all_of_them(world: Worl
     world.advance(1.0)
     launched = [line.split()[1] for line in world.tape.take() if line.startswith("launch")]
     assert launched == [world.tape.called(job_id) for job_id in ids]
+
+
+def test_ids_kept_for_the_tasks_of_an_array_are_given_to_nobody_after_a_restart(world: World) -> None:
+    count = 5000  # more than a millisecond has ids for
+    tag = world.ask(SubmitArray(spec=from_command(["true"]), count=count))
+    (array,) = world.client.answered[tag].body.ids
+    world.restart()
+    world.tell_nodes()
+    (later,) = submit(world, from_command(["true"]))
+    assert later > nth_after(array, count)
 
 
 def test_news_of_many_running_jobs_share_a_commit(world: World) -> None:

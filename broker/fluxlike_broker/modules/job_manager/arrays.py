@@ -97,6 +97,15 @@ class Arrays:
         if entry in self._starts:
             self._starts.remove(entry)
 
+    def refuse(self, job: Job) -> None:
+        """It could not be stored. Some of its tasks may hold resources; none was started."""
+        assert job.tasks is not None
+        for index in job.tasks.running():
+            key = job.tasks.key(index)
+            self._unlaunched.discard(key)
+            self._board.scheduler.release(key)
+        self.remove(job)
+
     def find(self, key: int) -> tuple[Job, int] | None:
         """The array in memory that a task's key belongs to, and the task's index."""
         at = bisect_right(self._starts, (tick_of(key), key)) - 1

@@ -42,11 +42,21 @@ class Census:
     def _array_moved(self, tasks: TaskTable, before: State | None, after: State) -> None:
         """Tasks are counted, not the array: those that wait are where it is, or in the queue while others run."""
         waiting = tasks.counts[WAITING]
-        if before is not None:
+        if before is None:
+            self._array_here(tasks)
+        else:
             self.states[_of_waiting(before)] -= waiting
         self.states[_of_waiting(after)] += waiting
         if after is State.INACTIVE:
             self.results["canceled"] += waiting
+
+    def _array_here(self, tasks: TaskTable) -> None:
+        """Those that do not wait: there are some when rank 0 was restarted."""
+        tally = tasks.tally()
+        self.states[State.RUN] += tasks.active
+        self.states[State.INACTIVE] += tasks.count - tasks.active - tasks.counts[WAITING]
+        for name in ("completed", "failed", "canceled"):
+            self.results[name] += tally.get(name, 0)
 
     def tasks(self, before: State, after: State, count: int) -> None:
         self.states[before] -= count

@@ -182,7 +182,7 @@ class Submission:
                 self._board.scheduler.release(job_id)
                 self._board.census.gone(job)
                 if job.tasks is not None:
-                    self._board.arrays.remove(job)
+                    self._board.arrays.refuse(job)
                 job.state = State.INACTIVE
 
     def _create(self, ids: list[int], rows: list[Any], specs: list[Spec], context: dict[str, Any]) -> None:
