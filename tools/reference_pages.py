@@ -109,6 +109,30 @@ host = "node[1-16]"
 `%h` stands for the host and `%p` for the port.
 """
 
+POSTGRESQL = """
+## Jobs in PostgreSQL
+
+`fluxlike start --statedir DIR --store postgresql+psycopg://USER@HOST/DATABASE` keeps jobs in a database; `store.url`
+in a file does the same. It needs the driver (`pip install 'psycopg[binary]'`) and a database in which the user may
+create tables. The tables are made at the first start. `?options=-csearch_path%3DNAME` chooses a schema, so that
+several instances can share a database. Other connection parameters of libpq go there too: `sslmode`, `host` for the
+directory of a unix socket.
+
+- Leave the password out of the URL: command lines can be read by others. libpq finds it in `~/.pgpass`. A URL in a
+  file that only you can read may have one; it is never shown or logged. Write `@` in it as `%40`.
+- One broker at a time writes to a store. Another that tries is told which process has it, after five seconds in which
+  a killed one would have let go.
+- Connect to the server itself, or through a pooler that keeps sessions. The lock that guards the store belongs to a
+  session.
+- A restart needs both, the state directory and the database. The directory has keys, the output of jobs, and the way
+  back to tasks that still run. With a new directory and the old database all jobs are there; output of earlier ones
+  is not, and jobs that were running count as lost. A directory remembers its store, and a start without it is
+  refused.
+- A server that goes away is an outage: new jobs are refused with the reason, running ones go on, and it ends by
+  itself. At the start the server must be there.
+- Commits are synchronous whatever the server's default is. `fsync = off` in the server is warned of.
+"""
+
 
 def settings_page() -> str:
     """Every key of `-S` and of configuration files."""
@@ -129,7 +153,7 @@ def settings_page() -> str:
         reason = reasons[type(getattr(defaults, key.section)).__name__, key.field]
         shown = key.value_in(defaults)
         lines.append(f"| `{name}` | {f'`{shown}`' if shown else ''} | {_cell(reason)} |")
-    return "\n".join(lines) + "\n" + HOSTS
+    return "\n".join(lines) + "\n" + HOSTS + POSTGRESQL
 
 
 def _reasons() -> dict[tuple[str, str], str]:

@@ -147,6 +147,8 @@ class Connection(asyncio.Protocol):
 
     def fail_requests(self, ranks: set[int], error: FluxlikeError) -> None:
         for message in [m for m in self._asked.values() if m.nodeid in ranks]:
+            # If the rank is only somewhere else in the tree, it need not go on with what nobody waits for.
+            self._router.handle(_cancellation(message))
             self.answer(message.response(error=error))
 
     def _flush(self) -> None:

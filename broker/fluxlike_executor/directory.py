@@ -63,10 +63,6 @@ class JobDirectories:
             self._remove(self._resting)
         self._resting = []
 
-    def idle(self) -> bool:
-        """True: nothing is kept."""
-        return not self._resting and not self._spares
-
     def remove_spares(self) -> None:
         self._remove(self._spares)
         self._remove(self._resting)

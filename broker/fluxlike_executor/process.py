@@ -94,10 +94,10 @@ def _signums(records: bytes) -> Iterator[int]:
 
 
 def on_signals(loop: Loop, child: Callable[[], object], end: Callable[[], None]) -> Callable[[], None]:
-    """SIGCHLD and the requests to end arrive as events of the loop. Answers the function that undoes it."""
+    """SIGCHLD and the requests to end arrive as events of the loop. Answers the function that ends that; the signals
+    stay blocked, so that a second request does not interrupt the end that the first one brought about."""
     endings = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT}
-    awaited = {signal.SIGCHLD, *endings}
-    fd = _signal_descriptor(awaited)
+    fd = _signal_descriptor({signal.SIGCHLD, *endings})
 
     def wake(events: int) -> None:
         try:
@@ -113,6 +113,5 @@ def on_signals(loop: Loop, child: Callable[[], object], end: Callable[[], None])
     def undo() -> None:
         loop.forget(fd)
         os.close(fd)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
 
     return undo

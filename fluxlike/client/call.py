@@ -10,11 +10,15 @@ import os
 import pickle
 import sys
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Iterable
-from typing import Any
 
 from fluxlike.config import environment
 from fluxlike.errors import InvalidRequest
+
+# As typing.TYPE_CHECKING: every call waits for what is imported here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
 VALUE = "FLUX_JOB_CC"
 """A small call comes in the value of `{cc}`: jobs that differ only by it share one jobspec, stored and sent once."""

@@ -90,7 +90,7 @@ def same_as(job: Job, other: Job) -> None:
     """For a new job with the very log of another that is in SCHED: the same events lead to the same place."""
     job.userid, job.urgency, job.flags = other.userid, other.urgency, other.flags
     job.priority = other.priority
-    job.dependencies = other.dependencies
+    job.dependencies, job.updates = other.dependencies, other.updates
     job.exception = other.exception
     job.t_submit, job.t_depend = other.t_submit, other.t_depend
     job.trail = other.trail

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fluxlike.duration import UNITS, format_duration, parse_duration
 from fluxlike.errors import InvalidRequest
 from fluxlike.hostlist import Hostlist
-from fluxlike.ids import EPOCH, MAX_GENERATOR, MAX_ID, FluidGenerator, decode, encode
+from fluxlike.ids import EPOCH, MAX_GENERATOR, MAX_ID, FluidGenerator, decode, encode, following, nth_after, tick_of
 from fluxlike.idset import Idset, mask_text, parse_mask
 from fluxlike.resource.rset import RSet
 
@@ -179,6 +179,20 @@ def test_two_generators_never_make_the_same_id(one: int, other: int, drift: int)
     second = FluidGenerator(lambda: EPOCH + 6000 + drift, other).next_many(1100)
     if one != other:
         assert not set(first) & set(second)
+
+
+@given(st.integers(0, MAX_GENERATOR), st.integers(0, 1500), st.integers(1, 1500), st.integers(0, 3000))
+def test_ids_that_were_taken_together_follow_from_the_first(
+    generator: int, before: int, count: int, reserve: int
+) -> None:
+    ids = FluidGenerator(lambda: EPOCH + 6000, generator)
+    ids.next_many(before)
+    taken = ids.next_many(count, reserve)
+    first = taken[0]
+    assert following(first, count) == taken
+    assert [nth_after(first, distance) for distance in range(count)] == taken
+    assert [tick_of(job_id) - tick_of(first) for job_id in taken] == list(range(count))
+    assert ids.next() == nth_after(first, count + reserve)
 
 
 # Resource sets

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from scenario_stage.world import BEGAN, World
 
+from fluxlike.ids import nth_after
 from fluxlike.job.states import State
 from fluxlike.jobspec.build import from_command
 from fluxlike.protocol.internal import JobReports
-from fluxlike.protocol.jobs import JobRaise, Submit
+from fluxlike.protocol.jobs import JobRaise, Submit, SubmitArray
 from fluxlike_broker.modules.job_manager.board import BREATH, MANY_RUNNING
 
 
@@ -57,6 +58,16 @@ def test_thousands_of_jobs_are_allocated_in_portions_and_all_of_them(world: Worl
     world.advance(1.0)
     launched = [line.split()[1] for line in world.tape.take() if line.startswith("launch")]
     assert launched == [world.tape.called(job_id) for job_id in ids]
+
+
+def test_ids_kept_for_the_tasks_of_an_array_are_given_to_nobody_after_a_restart(world: World) -> None:
+    count = 5000  # more than a millisecond has ids for
+    tag = world.ask(SubmitArray(spec=from_command(["true"]), count=count))
+    (array,) = world.client.answered[tag].body.ids
+    world.restart()
+    world.tell_nodes()
+    (later,) = submit(world, from_command(["true"]))
+    assert later > nth_after(array, count)
 
 
 def test_news_of_many_running_jobs_share_a_commit(world: World) -> None:
@@ -139,6 +150,21 @@ def test_rows_that_name_no_spec_or_no_earlier_job_are_refused_and_no_id_is_issue
     error = world.client.answered[tag].error
     assert error is not None
     assert error[0] == "invalid"
+    assert world.manager._board.jobs == {}
+
+
+def test_text_that_not_every_store_can_hold_is_refused(world: World) -> None:
+    specs = [from_command(["true"])]
+    for body in (
+        Submit(specs=specs, jobs=[[0, "a\0b"]]),
+        Submit(specs=specs, jobs=[[0, None]], key="a\0b"),
+        Submit(specs=specs, jobs=[[0, None]], key="k" * 256),
+        SubmitArray(spec=specs[0], count=2, key="a\0b"),
+    ):
+        error = world.client.answered[world.ask(body)].error
+        assert error is not None
+        assert error[0] == "invalid"
+        assert "NUL" in error[1]
     assert world.manager._board.jobs == {}
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fluxlike.ids import nth_after
+
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
@@ -41,13 +43,13 @@ class Loaded:
     arrays: list[tuple[int, bytes]] = field(default_factory=list)
     """Number of tasks and summary of each inactive array."""
     newest: int = 0
-    """The largest id that was ever given to a job still known."""
+    """The largest id that was ever given to a job still known, or kept for its tasks."""
 
 
 def load(connection: Connection) -> Loaded:
     from sqlalchemy import func, select
 
-    from fluxlike_broker.store.schema import OWN, history, jobs, specs, state
+    from fluxlike_broker.store.schema import OWN, history, specs, state
 
     kept = select(state.c.key, state.c.value).where(~state.c.key.startswith(OWN))
     ends = select(history.c.result, func.count()).where(history.c.tasks == 0).group_by(history.c.result)
@@ -61,8 +63,17 @@ def load(connection: Connection) -> Loaded:
         state=values,
         results={result: count for result, count in connection.execute(ends)},
         arrays=[(tasks, summary) for tasks, summary in connection.execute(arrays)],
-        newest=connection.scalar(select(func.max(jobs.c.id))) or 0,
+        newest=_newest(connection),
     )
+
+
+def _newest(connection: Connection) -> int:
+    from sqlalchemy import select
+
+    from fluxlike_broker.store.schema import jobs
+
+    row = connection.execute(select(jobs.c.id, jobs.c.tasks).order_by(jobs.c.id.desc()).limit(1)).one_or_none()
+    return 0 if row is None else nth_after(row[0], row[1])
 
 
 def _active(connection: Connection) -> Iterator[JobRow]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fluxlike.errors import HostUnreachable
 from fluxlike.protocol.framing import FrameReader, frame
 from fluxlike.protocol.instance import ExecOutput, ExecRun, ExecTaken, Ping
 from fluxlike.protocol.message import ANY, Flag, Kind, Message, decode, encode
@@ -130,3 +131,15 @@ async def test_tag_may_be_used_again_after_its_answer_or_cancellation(stage: Sta
     await stage.ask(Message(Kind.REQUEST, ExecRun.topic, matchtag=4, flags=Flag.CANCEL))
     await stage.ask(run(tag=4))
     assert stage.door.refused == 0
+
+
+async def test_request_that_is_given_up_is_cancelled_where_it_went(stage: Stage) -> None:
+    """Otherwise a command there would wait for ever for its output to be taken."""
+    await stage.ask(run(tag=4, nodeid=7))
+    await stage.ask(run(tag=5, nodeid=8))
+    stage.door.fail_requests({7}, HostUnreachable("rank 7 is lost"))
+    (answer,) = await stage.receive()
+    assert (answer.matchtag, answer.error) == (4, ("host-unreachable", "rank 7 is lost"))
+    cancellation = stage.router.handled[-1]
+    assert (cancellation.matchtag, cancellation.nodeid, cancellation.flags) == (4, 7, Flag.CANCEL)
+    assert len(stage.router.handled) == 3

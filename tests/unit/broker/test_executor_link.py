@@ -33,7 +33,7 @@ async def linked(link: ExecutorLink, path: Path, serve: Serve) -> AsyncIterator[
 
 
 def quiet_link(path: Path) -> ExecutorLink:
-    return ExecutorLink(str(path), lambda: None, lambda message: None, lambda: None)
+    return ExecutorLink(str(path), lambda: None, lambda message: None, lambda: None, "spawn")
 
 
 @pytest.fixture
@@ -95,6 +95,6 @@ async def test_broker_that_never_attaches_greets_its_executor(tmp_path: Path) ->
                 heard.put_nowait(msgpack.unpackb(raw))
         writer.close()
 
-    agent = Agent(Router(1, 0, 5), str(tmp_path / "s"), {}, {"rank": 1})
+    agent = Agent(Router(1, 0, 5), str(tmp_path / "s"), "spawn", {}, {"rank": 1})
     async with linked(agent.link, tmp_path / "s", listen):
         assert await asyncio.wait_for(heard.get(), 10) == ["hello", {"rank": 1}]

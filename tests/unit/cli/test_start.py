@@ -42,10 +42,12 @@ def test_it_becomes_the_broker_beside_python(executed: list[list[str]], tmp_path
 
 def test_options_become_the_broker_s(executed: list[list[str]]) -> None:
     start(
-        "-s4", "--statedir", "/s", "--conf=a", "--conf=b", "-S", "x=1", "-S", "y=2", "--test-hosts=n[0-3]", "--detach"
+        "-s4", "--statedir", "/s", "--store=postgresql://d/j", "--conf=a", "--conf=b", "-S", "x=1", "-S", "y=2",
+        "--test-hosts=n[0-3]", "--detach",
     )  # fmt: skip
     assert executed[0][1:] == [
-        "--size", "4", "--statedir", "/s", "--conf", "a", "--conf", "b", "--set", "x=1", "--set", "y=2",
+        "--size", "4", "--statedir", "/s", "--store", "postgresql://d/j", "--conf", "a", "--conf", "b",
+        "--set", "x=1", "--set", "y=2",
         "--test-hosts", "n[0-3]", "--detach",
     ]  # fmt: skip
 
@@ -63,7 +65,16 @@ def test_without_the_program_beside_python_it_is_the_module(executed: list[list[
 
 
 @pytest.mark.parametrize(
-    "args", [["-s0"], ["-s2", "--rank=1"], ["--test-hosts=a"], ["-S", "novalue"], ["--rank=-1"], ["--sise=2"]]
+    "args",
+    [
+        ["-s0"],
+        ["-s2", "--rank=1"],
+        ["--test-hosts=a"],
+        ["-S", "novalue"],
+        ["--rank=-1"],
+        ["--sise=2"],
+        ["--store=postgresql://d/j"],
+    ],
 )
 def test_what_contradicts_itself_is_a_usage_error(executed: list[list[str]], args: list[str]) -> None:
     assert run(["start", *args]) == 2
