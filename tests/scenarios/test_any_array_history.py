@@ -370,4 +370,4 @@ def _count(job: Job, tasks: TaskTable, states: Counter[State], results: Counter[
 
 
 TestArrays = ArraysUnderAnyHistory.TestCase
-TestArrays.settings = settings(max_examples=250, stateful_step_count=40, deadline=None)
+TestArrays.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
