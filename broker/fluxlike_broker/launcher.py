@@ -26,6 +26,22 @@ PATIENCE = 10.0
 GRACE = 0.5
 """Seconds after the end of rank 0 in which the others end by themselves, having been told. Who is left was not."""
 
+OF_A_TASK = frozenset(
+    {
+        "FLUX_JOB_ID",
+        "FLUX_JOB_ID_PATH",
+        "FLUX_JOB_SIZE",
+        "FLUX_JOB_NNODES",
+        "FLUX_JOB_CC",
+        "FLUX_TASK_RANK",
+        "FLUX_TASK_LOCAL_ID",
+        "FLUXLIKE_ARRAY_ID",
+        "FLUXLIKE_ARRAY_INDEX",
+        "FLUXLIKE_EXEC",
+    }
+)
+"""What tells a task who it is."""
+
 
 class Launcher:
     def __init__(self, plans: list[Plan], program: list[str], *, throw_away: str | None) -> None:
@@ -149,7 +165,9 @@ class Launcher:
             self._run_program(uri)
 
     def _run_program(self, uri: str) -> None:
-        env = {**environment.snapshot(), "FLUXLIKE_URI": uri}
+        # It is not the task that the instance itself may be: an executor of this instance would end it as a stray.
+        env = {name: value for name, value in environment.snapshot().items() if name not in OF_A_TASK}
+        env["FLUXLIKE_URI"] = uri
         try:
             self._program_pid = os.posix_spawnp(
                 self._program[0],

@@ -274,6 +274,8 @@ def result(job: Job) -> str:
         if kind == "cancel":
             return "canceled"
         return "timeout" if kind == "timeout" else "failed"
+    if job.tasks is not None and job.tasks.failed:  # one that was cancelled has no status
+        return "failed"
     return "completed" if job.status == 0 else "failed"
 
 

@@ -18,6 +18,7 @@ from fluxlike.jobspec.build import from_command
 from fluxlike.protocol.jobs import JobStats, JobStatsReply, Submit, Submitted
 from fluxlike.protocol.message import Message
 from fluxlike.testing.instance import Instance, Site
+from fluxlike.testing.postgresql import PostgresqlServer
 from fluxlike.testing.processes import alive
 from fluxlike.testing.waiting import wait_until
 from fluxlike_executor.lock import holder
@@ -155,3 +156,7 @@ def survive(site: Site, *options: str) -> None:
 
 def test_each_of_many_jobs_runs_once_while_rank_0_is_killed_again_and_again(site: Site) -> None:
     survive(site)
+
+
+def test_each_runs_once_also_with_the_jobs_in_postgresql(site: Site, postgresql: PostgresqlServer) -> None:
+    survive(site, "--store", postgresql.url(postgresql.new_schema()))

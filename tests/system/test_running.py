@@ -34,6 +34,11 @@ def test_a_program_that_does_not_exist_is_named_and_gives_127(site: Site) -> Non
     assert "nosuchprogram" in done.stderr
 
 
+def test_the_program_of_an_instance_in_a_job_does_not_pass_for_a_task_of_that_job(site: Site) -> None:
+    inner = "fluxlike start -- sh -c 'echo \"[$FLUX_JOB_ID$FLUX_TASK_RANK]\"'"
+    assert site.cli("start", *site.options(), "--", "fluxlike", "run", "sh", "-c", inner).stdout == "[]\n"
+
+
 def test_the_program_has_the_standard_streams_of_start(site: Site) -> None:
     done = site.cli("start", *site.options(), "--", "sh", "-c", "cat; echo err >&2", input="hello\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "hello\n", "err\n")

@@ -137,10 +137,10 @@ class Doomed:
     """Inactive jobs that are to be forgotten."""
 
     ids: list[int]
-    results: dict[str, int]
+    results: dict[int, str]
     """How those that are not arrays ended."""
-    arrays: list[tuple[int, int, bytes]]
-    """Id, number of tasks and summary of each array."""
+    arrays: dict[int, tuple[int, bytes]]
+    """Number of tasks and summary of each array."""
 
 
 def doomed(connection: Connection, *, ids: Iterable[int] = (), before: float = 0.0, keep: int = -1) -> Doomed:
@@ -167,14 +167,12 @@ def _doomed(connection: Connection, found: dict[int, tuple[str, int]]) -> Doomed
 
     from fluxlike_broker.store.schema import history
 
-    results: dict[str, int] = {}
-    arrays: list[tuple[int, int, bytes]] = []
-    for job, (result, tasks) in found.items():
+    results = {job: result for job, (result, tasks) in found.items() if not tasks}
+    arrays = {}
+    for job, (_, tasks) in found.items():
         if tasks:
             summary = connection.scalar(select(history.c.summary).where(history.c.id == job))
-            arrays.append((job, tasks, summary or b""))
-        else:
-            results[result] = results.get(result, 0) + 1
+            arrays[job] = (tasks, summary or b"")
     return Doomed(sorted(found), results, arrays)
 
 

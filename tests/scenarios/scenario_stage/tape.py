@@ -23,6 +23,7 @@ class Tape(logging.Handler):
         self.began = began
         self._lines: list[str] = []
         self._names: dict[int, str] = {}
+        self._met = 0
         self._owners: dict[int, int] = {}
         """task of an array -> the array"""
         self._ids: dict[str, int] = {}
@@ -47,7 +48,12 @@ class Tape(logging.Handler):
 
     def meet(self, job_id: int) -> str:
         """Jobs are j1, j2 and so on, in the order in which they were submitted."""
-        name = self._names.setdefault(job_id, f"j{len(self._names) - len(self._owners) + 1}")
+        if self._owners.pop(job_id, None) is not None:  # kept for a task of an array that was lost in a crash
+            del self._names[job_id]
+        if job_id not in self._names:
+            self._met += 1
+            self._names[job_id] = f"j{self._met}"
+        name = self._names[job_id]
         self._by_f58[encode_f58(job_id)] = name
         self._ids[name] = job_id
         return name

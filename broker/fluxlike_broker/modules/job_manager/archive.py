@@ -8,12 +8,14 @@ from typing import Any
 
 import msgpack
 
+from fluxlike.errors import StoreUnavailable
 from fluxlike.job.array import TaskTable
-from fluxlike.job.job import Job
+from fluxlike.job.job import Job, result
+from fluxlike.job.states import State
 from fluxlike.job.summary import from_summary
 from fluxlike.sched.interface import Allocation
 from fluxlike_broker.modules.job_manager.board import Board
-from fluxlike_broker.modules.job_manager.specs import Specs
+from fluxlike_broker.modules.job_manager.specs import Specs, name_of
 from fluxlike_broker.store import history
 
 OnJobs = Callable[[dict[int, Job] | Exception], None]
@@ -46,12 +48,22 @@ class Archive:
         self._board.store.query(lambda connection: history.ended(connection, missing), answer)
 
     def page(self, wanted: history.Filter, limit: int, on_page: Callable[[list[Job] | Exception], None]) -> None:
-        """Inactive jobs, those that ended last first."""
+        """Inactive jobs, those that ended last first. While the store does not work, of those in memory."""
+        if self._board.store.failure is not None:
+            on_page(self._remembered(wanted)[: limit or None])
+            return
 
         def answer(found: Any) -> None:
-            on_page(found if isinstance(found, Exception) else [self.revive(row) for row in found])
+            if isinstance(found, StoreUnavailable):  # it failed just now
+                on_page(self._remembered(wanted)[: limit or None])
+            else:
+                on_page(found if isinstance(found, Exception) else [self.revive(row) for row in found])
 
         self._board.store.query(lambda connection: history.page(connection, wanted, limit), answer)
+
+    def _remembered(self, wanted: history.Filter) -> list[Job]:
+        ended = [job for job in self._board.jobs.values() if job.state is State.INACTIVE and _is_wanted(job, wanted)]
+        return sorted(ended, key=lambda job: (job.t_inactive, job.id), reverse=True)
 
     def revive(self, row: history.EndedRow) -> Job:
         job = Job(row.id, row.digest, None if row.tasks else row.vars)
@@ -64,3 +76,13 @@ class Archive:
         if nodes:
             job.allocation = Allocation(tuple((r, c, g) for r, c, g in nodes), (1,) * len(nodes))
         return job
+
+
+def _is_wanted(job: Job, wanted: history.Filter) -> bool:
+    return (
+        (not wanted.results or result(job) in wanted.results)
+        and wanted.userid in (-1, job.userid)
+        and wanted.name in ("", name_of(job))
+        and job.t_inactive >= wanted.since
+        and (wanted.before is None or (job.t_inactive, job.id) < wanted.before)
+    )

@@ -35,6 +35,7 @@ class Control:
         self._arrays = arrays
         self._stop_call: Call | None = None
         board.on_retired.append(self._on_retired)
+        board.on_tasks_retired.append(self._on_retired)
 
     @request(JobRaise)
     def raise_(self, body: JobRaise, call: Call) -> JobsTouched | None:
@@ -170,7 +171,7 @@ class Control:
         self._stop_call = call
         self._check_stopped()
 
-    def _on_retired(self, jobs: list[Job]) -> None:
+    def _on_retired(self, ended: object) -> None:
         if self._stop_call is not None:
             self._check_stopped()
 

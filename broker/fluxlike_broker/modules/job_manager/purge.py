@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter, deque
 from collections.abc import Callable
 from math import inf
 from typing import Any
@@ -39,6 +40,8 @@ class Purge:
         self._board = board
         self._age_limit = age_limit
         self._num_limit = -1 if num_limit is None else num_limit
+        self._queue: deque[Callable[[], None]] = deque()
+        """Purges that were asked for; the first is being done."""
         self._timer: asyncio.TimerHandle | None = None
         if self._limited:
             self._later()
@@ -62,57 +65,73 @@ class Purge:
         self._find(body.ids, before, body.num, purged, dry_run=body.dry_run)
 
     def _find(self, ids: list[int], before: float, keep: int, on_purged: OnPurged, *, dry_run: bool = False) -> None:
+        ended = self._before_the_next(on_purged)
+
         def found(doomed: Any) -> None:
             if isinstance(doomed, Exception):
-                on_purged(store_error(doomed))
+                ended(store_error(doomed))
                 return
             missing = set(ids) - set(doomed.ids)
             if missing:
-                on_purged(self._objection(min(missing)))
+                ended(self._objection(min(missing)))
             elif dry_run:
-                on_purged(len(doomed.ids))
+                ended(len(doomed.ids))
             else:
-                self._forget(doomed, on_purged)
+                self._next_slice(doomed, 0, ended)
 
-        self._board.store.query(lambda connection: history.doomed(connection, ids=ids, before=before, keep=keep), found)
+        def look() -> None:
+            query = self._board.store.query
+            query(lambda connection: history.doomed(connection, ids=ids, before=before, keep=keep), found)
+
+        self._queue.append(look)
+        if len(self._queue) == 1:
+            look()
+
+    def _before_the_next(self, on_purged: OnPurged) -> OnPurged:
+        """Purges go one after the other: what is being forgotten must not be found a second time."""
+
+        def ended(outcome: int | FluxlikeError) -> None:
+            self._queue.popleft()
+            if self._queue:
+                self._queue[0]()
+            on_purged(outcome)
+
+        return ended
 
     def _objection(self, job_id: int) -> FluxlikeError:
         if job_id in self._board.jobs:
             return InvalidRequest(f"job {encode_f58(job_id)} is active: cancel it first")
         return NotFound(f"there is no job {encode_f58(job_id)}")
 
-    def _forget(self, doomed: history.Doomed, on_purged: OnPurged) -> None:
-        """From the memory at once, from the store in slices; the output goes last, when nobody can ask for it."""
-        census = self._board.census
-        census.purged(doomed.results)
-        for _, count, summary in doomed.arrays:
-            census.tasks_counted(table_from_summary(count, msgpack.unpackb(summary)), -1)
-        self._board.forget(set(doomed.ids))
-        ranges = [(nth_after(job_id, 1), nth_after(job_id, count)) for job_id, count, _ in doomed.arrays]
-
-        def gone(count: int | FluxlikeError) -> None:
-            if ranges:
-                self._board.router.request(OutputForget(ids=[], ranges=ranges))
-            if ranges or len(doomed.ids) >= AT_ONCE:
+    def _next_slice(self, doomed: history.Doomed, start: int, on_purged: OnPurged) -> None:
+        """From the store, then from the memory; the output goes last, when nobody can ask for it."""
+        if start >= len(doomed.ids):
+            if doomed.arrays or len(doomed.ids) >= AT_ONCE:
                 give_back()
-            on_purged(count)
-
-        self._next_slice(doomed.ids, 0, gone)
-
-    def _next_slice(self, ids: list[int], start: int, on_purged: OnPurged) -> None:
-        if start >= len(ids):
-            self._board.store.query(history.forget_unused_specs, lambda _: on_purged(len(ids)))
+            self._board.store.query(history.forget_unused_specs, lambda _: on_purged(len(doomed.ids)))
             return
-        some = ids[start : start + AT_ONCE]
+        some = doomed.ids[start : start + AT_ONCE]
 
         def forgotten(outcome: Any) -> None:
             if isinstance(outcome, Exception):
                 on_purged(store_error(outcome))
                 return
-            self._board.router.request(OutputForget(ids=some, ranges=[]))
-            self._next_slice(ids, start + AT_ONCE, on_purged)
+            self._forget(some, doomed)
+            self._next_slice(doomed, start + AT_ONCE, on_purged)
 
         self._board.store.query(lambda connection: history.forget(connection, some), forgotten)
+
+    def _forget(self, ids: list[int], doomed: history.Doomed) -> None:
+        census = self._board.census
+        census.purged(Counter(doomed.results[job_id] for job_id in ids if job_id in doomed.results))
+        ranges = []
+        for job_id in ids:
+            if job_id in doomed.arrays:
+                count, summary = doomed.arrays[job_id]
+                census.tasks_counted(table_from_summary(count, msgpack.unpackb(summary)), -1)
+                ranges.append((nth_after(job_id, 1), nth_after(job_id, count)))
+        self._board.forget(set(ids))
+        self._board.router.request(OutputForget(ids=ids, ranges=ranges))
 
     # -- limits ---------------------------------------------------------------------------------------------
 

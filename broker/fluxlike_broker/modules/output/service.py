@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+from bisect import bisect_right
 
 from fluxlike.errors import StoreUnavailable
-from fluxlike.ids import encode
+from fluxlike.ids import MAX_ID, encode, following, tick_of
 from fluxlike.protocol.execution import OutputAck, OutputWrite
 from fluxlike.protocol.internal import JobAlive, JobAliveReply, OutputDone, OutputForget
 from fluxlike.protocol.jobs import OutputRead, OutputReadReply
@@ -17,6 +18,9 @@ from fluxlike_broker.router import Router
 from fluxlike_broker.service import request
 
 log = logging.getLogger("fluxlike.output")
+
+FEW = 1000
+"""Tasks of an array whose output is looked for one by one, not in the whole of the spool."""
 
 
 class Output:
@@ -86,14 +90,23 @@ class Output:
     def forget(self, body: OutputForget, call: Call) -> None:
         for job_id in body.ids:
             _remove(self.path_of(job_id))
-        if body.ranges:
-            self._forget_ranges([(first, last) for first, last in body.ranges])
+        large: list[tuple[int, int]] = []
+        for first, last in body.ranges:
+            count = tick_of(last) - tick_of(first) + 1
+            if count > FEW:
+                large.append((first, last))
+                continue
+            for job_id in following(first, count):
+                _remove(self.path_of(job_id))
+        if large:
+            self._forget_ranges(sorted(large))
 
     def _forget_ranges(self, ranges: list[tuple[int, int]]) -> None:
-        """By what is there: most tasks of a large array write nothing."""
+        """By what is there: most tasks of a large array write nothing. Ranges do not overlap."""
         for folder in _names(self._directory):
             for name in _names(os.path.join(self._directory, folder)):
-                if name.isdecimal() and any(first <= int(name) <= last for first, last in ranges):
+                at = bisect_right(ranges, (int(name), MAX_ID)) - 1 if name.isdecimal() else -1
+                if at >= 0 and int(name) <= ranges[at][1]:
                     _remove(os.path.join(self._directory, folder, name))
 
     def _wake(self, job_id: int, *, done: bool) -> None:
