@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from itertools import count
 from typing import Any
 
 from fluxlike.ids import encode_f58, nth_after
@@ -23,6 +24,7 @@ class Tape(logging.Handler):
         self.began = began
         self._lines: list[str] = []
         self._names: dict[int, str] = {}
+        self._numbers = count(1)
         self._owners: dict[int, int] = {}
         """task of an array -> the array"""
         self._ids: dict[str, int] = {}
@@ -47,7 +49,10 @@ class Tape(logging.Handler):
 
     def meet(self, job_id: int) -> str:
         """Jobs are j1, j2 and so on, in the order in which they were submitted."""
-        name = self._names.setdefault(job_id, f"j{len(self._names) - len(self._owners) + 1}")
+        # An id that was kept for a task of an array, and lost with it before the commit, may be given again.
+        if self._owners.pop(job_id, None) is not None or job_id not in self._names:
+            self._names[job_id] = f"j{next(self._numbers)}"
+        name = self._names[job_id]
         self._by_f58[encode_f58(job_id)] = name
         self._ids[name] = job_id
         return name
