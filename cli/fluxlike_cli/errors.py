@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from fluxlike.errors import FluxlikeError
+
+if TYPE_CHECKING:
+    from fluxlike.protocol.jobs import JobsTouched
 
 FAILURE = 1
 USAGE = 2
@@ -47,6 +52,15 @@ def report(error: BaseException) -> None:
 
 def complain(text: str) -> None:
     click.echo(f"fluxlike: {text}", err=True)
+
+
+def report_untouched(touched: JobsTouched, names: Mapping[int, str]) -> None:
+    """A line for each job that could not be reached, by the name its user gave it."""
+    from fluxlike_cli.output.ids import id_text
+
+    for number, _, text in touched.errors:
+        name = names.get(number) or id_text(number)
+        complain(text if name in text else f"{name}: {text}")
 
 
 def silence() -> None:

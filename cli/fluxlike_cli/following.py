@@ -15,21 +15,22 @@ from fluxlike_cli.output.ids import id_text
 
 if TYPE_CHECKING:
     from fluxlike.client.blocking import Client
-    from fluxlike.protocol.jobs import Submit
     from fluxlike_cli.output.progress import Progress
 
 
 def submit_and_follow(
-    client: Client, messages: Iterable[Submit], given: dict[str, Any], *, total: int | None, raw: bool
+    client: Client, batches: Iterable[list[int]], given: dict[str, Any], *, total: int | None, raw: bool, tasks: int = 0
 ) -> int:
-    """Send the messages; gives the exit code. `total` is how many jobs they hold, if known.
+    """Print ids as `batches` submits and gives them, and stay as asked; gives the exit code.
+
+    `total` is how many jobs they are, if known; `tasks` how many each has as an array.
 
     `given` holds the options of fluxlike_cli.options.staying, and label_io."""
     terminal = sys.stderr
     with logs(given["log"], given["log_stderr"]):
         ids: list[int] = []
         with progress_bar("submitted", total, given, terminal) as bar:
-            for some in _acknowledged(client, messages, ids):
+            for some in _acknowledged(batches, ids):
                 if not (given["quiet"] or given["as_json"]):
                     bar.hide()
                     click.echo("\n".join(map(id_text, some)))
@@ -40,13 +41,13 @@ def submit_and_follow(
         if not (given["event"] or given["watch_output"] or given["wait_end"]):
             return 0
         with progress_bar("ended", len(ids), given, terminal) as bar:
-            return _stay(client, ids, given, bar, raw)
+            return _stay(client, ids, given, bar, raw and not tasks, tasks)
 
 
-def _acknowledged(client: Client, messages: Iterable[Submit], ids: list[int]) -> Iterator[list[int]]:
-    """Ids of message after message, which `ids` gathers. An error carries a note of what was accepted before it."""
+def _acknowledged(batches: Iterable[list[int]], ids: list[int]) -> Iterator[list[int]]:
+    """Batch after batch, which `ids` gathers. An error carries a note of what was accepted before it."""
     try:
-        for some in client.submit_messages(messages):
+        for some in batches:
             ids += some
             yield some
     except FluxlikeError as error:
@@ -54,15 +55,17 @@ def _acknowledged(client: Client, messages: Iterable[Submit], ids: list[int]) ->
         raise
 
 
-def _stay(client: Client, ids: Sequence[int], given: dict[str, Any], bar: Progress, raw: bool) -> int:
+def _stay(client: Client, ids: Sequence[int], given: dict[str, Any], bar: Progress, raw: bool, tasks: int) -> int:
     """What follows the submission; gives the exit code."""
     from fluxlike_cli import waiting
+    from fluxlike_cli.targets import outputs_of
 
     quiet = given["quiet"]
     if given["event"]:
         waiting.wait_event(client, ids, given["event"])
     if given["watch_output"]:
-        return waiting.watch(client, ids, label=given["label_io"], quiet=quiet, raw=raw, bar=bar)
+        outputs = [output for job_id in ids for output in outputs_of(job_id, tasks)]
+        return waiting.watch(client, ids, outputs, label=given["label_io"], quiet=quiet, raw=raw, bar=bar)
     return waiting.wait(client, ids, quiet=quiet, bar=bar) if given["wait_end"] else 0
 
 

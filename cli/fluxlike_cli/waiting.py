@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fluxlike.client.core import is_end, read_reply
 from fluxlike.client.requests import EventPoll, OutputPoll, records
-from fluxlike.errors import NotFound
+from fluxlike.errors import NotFound, TimedOut
 from fluxlike.protocol.jobs import JobEnds, JobEventsReply, JobWait, OutputReadReply
 from fluxlike_cli.errors import complain
 from fluxlike_cli.outcome import exit_code, outcome
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fluxlike.client.blocking import Client
     from fluxlike.client.results import JobRecord
     from fluxlike.protocol.message import Message
+    from fluxlike_cli.commands.deadline import Deadline
     from fluxlike_cli.output.progress import Progress
 
 AT_ONCE = 64
@@ -37,12 +38,13 @@ def post_waits(client: Client, ids: Sequence[int]) -> set[int]:
     }
 
 
-def ends(client: Client, ids: Sequence[int]) -> Iterator[JobRecord]:
-    """The jobs as they end, however many they are."""
+def ends(client: Client, ids: Sequence[int], deadline: Deadline | None = None) -> Iterator[JobRecord]:
+    """The jobs as they end, however many they are. Raises TimedOut."""
     open_tags = post_waits(client, list(dict.fromkeys(ids)))
     while open_tags:
-        message = client.receive()
-        assert message is not None  # no timeout was given
+        message = client.receive(None if deadline is None else deadline.remaining())
+        if message is None:
+            raise TimedOut("jobs have not ended in time")
         if is_end(message):
             open_tags.discard(message.matchtag)
         else:
@@ -83,6 +85,7 @@ def wait_event(client: Client, ids: Sequence[int], name: str) -> None:
 def watch(
     client: Client,
     ids: Sequence[int],
+    outputs: Sequence[tuple[int, str]],
     *,
     label: bool = False,
     quiet: bool = False,
@@ -91,18 +94,27 @@ def watch(
 ) -> int:
     """Write the output of all jobs here until all have ended; gives the highest exit code.
 
-    With several jobs each line begins with its job's id; with `label` the task's number follows."""
-    return Watch(client, ids, label, quiet, raw, bar).run() if ids else 0
+    `outputs`: (id, name) of all whose output it is, jobs or tasks of arrays. With several each line begins with the
+    name; with `label` the task's number follows."""
+    return Watch(client, ids, outputs, label, quiet, raw, bar).run() if ids else 0
 
 
 class Watch:
     def __init__(
-        self, client: Client, ids: Sequence[int], label: bool, quiet: bool, raw: bool, bar: Progress | None
+        self,
+        client: Client,
+        ids: Sequence[int],
+        outputs: Sequence[tuple[int, str]],
+        label: bool,
+        quiet: bool,
+        raw: bool,
+        bar: Progress | None,
     ) -> None:
         self._client = client
         self._bar = bar
         self._ids = list(dict.fromkeys(ids))
-        self._several = len(self._ids) > 1
+        self._outputs = list(dict.fromkeys(outputs))
+        self._several = len(self._outputs) > 1
         self._label = label
         self._quiet = quiet
         raw = raw and not self._several
@@ -110,11 +122,11 @@ class Watch:
             "stdout": StreamWriter(sys.stdout.buffer, raw=raw),
             "stderr": StreamWriter(sys.stderr.buffer, raw=raw),
         }
-        self._polls: dict[int, tuple[int, OutputPoll]] = {}
+        self._polls: dict[int, tuple[str, OutputPoll]] = {}
         self._highest = 0
 
     def run(self) -> int:
-        waiting = iter(self._ids)
+        waiting = iter(self._outputs)
         for _ in range(AT_ONCE):
             self._begin(waiting)
         ends = post_waits(self._client, self._ids)
@@ -132,25 +144,25 @@ class Watch:
                 writer.close()
         return self._highest
 
-    def _begin(self, waiting: Iterator[int]) -> None:
-        for job_id in waiting:
-            self._ask(job_id, OutputPoll(job_id, follow=True))
+    def _begin(self, waiting: Iterator[tuple[int, str]]) -> None:
+        for job_id, name in waiting:
+            self._ask(name, OutputPoll(job_id, follow=True))
             return
 
-    def _ask(self, job_id: int, poll: OutputPoll) -> None:
-        self._polls[self._client.post(poll.request())] = (job_id, poll)
+    def _ask(self, name: str, poll: OutputPoll) -> None:
+        self._polls[self._client.post(poll.request())] = (name, poll)
 
     def _on_output(self, message: Message) -> bool:
         """True when this was the last of the job's output."""
-        job_id, poll = self._polls.pop(message.matchtag)
+        name, poll = self._polls.pop(message.matchtag)
         chunks = poll.accept(read_reply(message, OutputReadReply))
         if not poll.done:
-            self._ask(job_id, poll)
+            self._ask(name, poll)
         if chunks and self._bar is not None:
             self._bar.hide()
         for chunk in chunks:
-            labels = [id_text(job_id)] * self._several + [str(chunk.task)] * self._label
-            source = f"{job_id} {chunk.task}"
+            labels = [name] * self._several + [str(chunk.task)] * self._label
+            source = f"{name} {chunk.task}"
             self._writers[chunk.stream].write(source, chunk.data, ": ".join(labels))
         for writer in self._writers.values():
             writer.flush()

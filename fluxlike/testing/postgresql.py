@@ -86,7 +86,9 @@ class PostgresqlServer:
 
     def start(self) -> None:
         arguments = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
-        command = [str(self._programs / "postgres"), "-D", str(self._data), *arguments]
+        # A test run that is killed takes its server along.
+        until_we_die = ["setpriv", "--pdeathsig", "QUIT"]
+        command = [*until_we_die, str(self._programs / "postgres"), "-D", str(self._data), *arguments]
         self._process = subprocess.Popen(command, cwd=self.folder, stdout=self._log, stderr=self._log, **self._who)
         wait_until(self._answers, 30.0, self._last_words)
 

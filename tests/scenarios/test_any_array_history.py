@@ -211,7 +211,10 @@ class ArraysUnderAnyHistory(RuleBasedStateMachine):
         self.submits.clear()
         self.world.disk.broken = None
         self.world.restart()
-        self.needs = {job_id: array for job_id, array in self.needs.items() if job_id in self.all_ids()}
+        # What was not committed is gone, and its id may be the next job's: the clock has not moved.
+        known = set(self.all_ids())
+        self.sizes = {array: size for array, size in self.sizes.items() if array in known}
+        self.needs = {job_id: array for job_id, array in self.needs.items() if job_id in known}
         self.world.tell_nodes()
         unacknowledged, self.executors.unacknowledged = self.executors.unacknowledged, []
         self.listen()

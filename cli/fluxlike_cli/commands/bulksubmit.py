@@ -63,6 +63,7 @@ def definition(text: str) -> tuple[str, Any]:
 @click.command(cls=OrderedCommand, epilog=EPILOG)
 @submission_options
 @copy_options
+@option("--key", default="", metavar="TEXT", help="Said again with the same key and inputs, it runs nothing twice.")
 @option("--define", type=definition, multiple=True, metavar="NAME=EXPRESSION", help="Add a form {.NAME} of inputs.")
 @option("--shuffle", is_flag=True, help="Submit in random order.")
 @option("--sep", default="\\n", metavar="TEXT", help="What stands between inputs in files.  [default: line breaks]")
@@ -98,9 +99,10 @@ def _submit(ctx: click.Context, jobs: BulkJobs, inputs: Iterable[Inputs], given:
     from fluxlike.client.submission import instance_batches
     from fluxlike_cli.following import submit_and_follow
 
-    messages = instance_batches(jobs.instances(inputs), given["urgency"], flags_of(given))
+    messages = instance_batches(jobs.instances(inputs), given["urgency"], flags_of(given), given["key"])
     with connect(ctx) as client:
-        return submit_and_follow(client, messages, given, total=None, raw=given["unbuffered"])
+        batches = client.submit_messages(messages)
+        return submit_and_follow(client, batches, given, total=None, raw=given["unbuffered"])
 
 
 late(bulksubmit)

@@ -7,25 +7,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fluxlike_cli.commands.parameters import job_id
+from fluxlike_cli.commands.parameters import target
 from fluxlike_cli.context import connect
+from fluxlike_cli.errors import report_untouched
 from fluxlike_cli.options.declare import PlainHelp, option
 from fluxlike_cli.options.states import active_states
 
 if TYPE_CHECKING:
     from fluxlike.protocol.jobs import JobsTouched
+    from fluxlike_cli.targets import Target
 
 EPILOG = """\b
 Examples:
   fluxlike cancel ƒuZZybuNNy
   fluxlike cancel -m "wrong input" ƒuZZybuNNy ƒuZZybuNNz
+  fluxlike cancel ƒuZZybuNNy.7            task 7 of an array
   fluxlike cancel --all -S pending        all that have not started
   fluxlike cancel --all -n                what would be cancelled
 """
 
 
 @click.command(cls=PlainHelp, epilog=EPILOG)
-@click.argument("ids", type=job_id, nargs=-1, metavar="[ID]...")
+@click.argument("targets", type=target, nargs=-1, metavar="[ID]...")
 @option("--all", "every", is_flag=True, help="All active jobs.")
 @option(
     "-S", "--states", type=active_states, metavar="STATE,...",
@@ -38,7 +41,7 @@ Examples:
 @click.pass_context
 def cancel(
     ctx: click.Context,
-    ids: tuple[int, ...],
+    targets: tuple[Target, ...],
     every: bool,
     states: tuple[str, ...] | None,
     note: str,
@@ -49,20 +52,22 @@ def cancel(
     """Cancel jobs, waiting or running.
 
     Tasks get SIGTERM and, after a few seconds, SIGKILL. Exits with 1 if a job could not be cancelled."""
-    if bool(ids) == bool(every or states):
+    if bool(targets) == bool(every or states):
         raise click.UsageError("give job ids, or --all, or --states", ctx)
     from fluxlike.protocol.jobs import JobRaise, JobsTouched
+    from fluxlike_cli.targets import ids_of
 
-    wanted = [] if ids else list(states or ("active",))
-    request = JobRaise(ids=list(ids), type="cancel", severity=0, note=note, states=wanted, dry_run=dry_run)
+    wanted = [] if targets else list(states or ("active",))
     with connect(ctx) as client:
+        names = ids_of(client, targets)
+        request = JobRaise(ids=list(names), type="cancel", severity=0, note=note, states=wanted, dry_run=dry_run)
         touched = client.call(request, JobsTouched)
     if as_json:
         _show_json(touched, dry_run)
     else:
-        _complain(touched)
+        report_untouched(touched, names)
         if not quiet:
-            _show(touched.ids, dry_run, by_id=bool(ids))
+            _show(touched.ids, dry_run, names)
     return 1 if touched.errors else 0
 
 
@@ -74,22 +79,13 @@ def _show_json(touched: JobsTouched, dry_run: bool) -> None:
     print_json({"canceled": [id_json(number) for number in touched.ids], "errors": errors, "dry_run": dry_run})
 
 
-def _complain(touched: JobsTouched) -> None:
-    from fluxlike_cli.errors import complain
-    from fluxlike_cli.output.ids import id_text
-
-    for number, _, text in touched.errors:
-        name = id_text(number)
-        complain(text if name in text else f"{name}: {text}")
-
-
-def _show(ids: Sequence[int], dry_run: bool, by_id: bool) -> None:
+def _show(ids: Sequence[int], dry_run: bool, names: dict[int, str]) -> None:
     """Ids only where the user does not know them: those that a dry run found."""
     from fluxlike_cli.output.ids import id_text
 
     jobs = "1 job" if len(ids) == 1 else f"{len(ids)} jobs"
     if dry_run:
-        click.echo("".join(f"{id_text(number)}\n" for number in ids), nl=False)
+        click.echo("".join(f"{names.get(number) or id_text(number)}\n" for number in ids), nl=False)
         click.echo(f"Would cancel {jobs}", err=True)
-    elif not by_id:
+    elif not names:
         click.echo(f"Canceled {jobs}")

@@ -12,6 +12,7 @@ WAIT = "fluxlike_cli.commands.job_wait"
 
 COMMANDS = {
     "submit": (f"{CONTROL}:submit", "Submit a jobspec; print the job's id."),
+    "resubmit": ("fluxlike_cli.commands.job_resubmit:resubmit", "Submit a job again, or what failed of an array."),
     "info": (f"{INFO}:info", "Print what the instance keeps about a job."),
     "eventlog": (f"{INFO}:eventlog", "Print a job's events, oldest first."),
     "attach": (f"{WAIT}:attach", "Follow a job's output; exit as it does."),

@@ -8,11 +8,11 @@ import click
 
 from fluxlike_cli.commands import parameters
 from fluxlike_cli.context import connect
-from fluxlike_cli.errors import complain
+from fluxlike_cli.errors import report_untouched
 from fluxlike_cli.options.declare import option
 
 if TYPE_CHECKING:
-    from fluxlike.protocol.jobs import JobsTouched
+    from fluxlike_cli.targets import Target
 
 
 @click.command()
@@ -42,7 +42,7 @@ def submit(ctx: click.Context, file: TextIO, urgency: int, flags: str) -> None:
 
 
 @click.command()
-@click.argument("ids", type=parameters.job_id, nargs=-1, required=True, metavar="ID...")
+@click.argument("targets", type=parameters.target, nargs=-1, required=True, metavar="ID...")
 @option(
     "-s",
     "--signal",
@@ -53,8 +53,8 @@ def submit(ctx: click.Context, file: TextIO, urgency: int, flags: str) -> None:
     help="Name or number.",
 )
 @click.pass_context
-def kill(ctx: click.Context, ids: tuple[int, ...], signum: int) -> None:
-    """Send a signal to all tasks of running jobs.
+def kill(ctx: click.Context, targets: tuple[Target, ...], signum: int) -> int:
+    """Send a signal to all tasks of running jobs; ID.INDEX is one task of an array.
 
     The job decides what the signal means to it; `fluxlike cancel` ends a job for sure.
 
@@ -63,14 +63,17 @@ def kill(ctx: click.Context, ids: tuple[int, ...], signum: int) -> None:
       fluxlike job kill -s USR1 ƒuZZybuNNy
     """
     from fluxlike.protocol.jobs import JobKill, JobsTouched
+    from fluxlike_cli.targets import ids_of
 
     with connect(ctx) as client:
-        touched = client.call(JobKill(ids=list(ids), signum=signum), JobsTouched)
-    _report(ctx, touched)
+        names = ids_of(client, targets)
+        touched = client.call(JobKill(ids=list(names), signum=signum), JobsTouched)
+    report_untouched(touched, names)
+    return 1 if touched.errors else 0
 
 
 @click.command("raise")
-@click.argument("ids", type=parameters.job_id, nargs=-1, required=True, metavar="ID...")
+@click.argument("targets", type=parameters.target, nargs=-1, required=True, metavar="ID...")
 @option(
     "-s",
     "--severity",
@@ -82,7 +85,7 @@ def kill(ctx: click.Context, ids: tuple[int, ...], signum: int) -> None:
 @option("-t", "--type", "kind", default="cancel", show_default=True, help="Name of the exception.")
 @option("-m", "--message", "note", default="", metavar="NOTE", help="Why; kept in the job's eventlog.")
 @click.pass_context
-def raise_(ctx: click.Context, ids: tuple[int, ...], severity: int, kind: str, note: str) -> None:
+def raise_(ctx: click.Context, targets: tuple[Target, ...], severity: int, kind: str, note: str) -> int:
     """Raise an exception on jobs.
 
     \b
@@ -91,12 +94,15 @@ def raise_(ctx: click.Context, ids: tuple[int, ...], severity: int, kind: str, n
       fluxlike job raise -s 3 -t checkpoint -m "step 4 is slow" ƒuZZybuNNy
     """
     from fluxlike.protocol.jobs import JobRaise, JobsTouched
+    from fluxlike_cli.targets import ids_of
 
     if not kind or any(c.isspace() for c in kind):
         raise click.BadParameter("must be one word", ctx, param_hint="--type")
     with connect(ctx) as client:
-        touched = client.call(JobRaise(ids=list(ids), type=kind, severity=severity, note=note), JobsTouched)
-    _report(ctx, touched)
+        names = ids_of(client, targets)
+        touched = client.call(JobRaise(ids=list(names), type=kind, severity=severity, note=note), JobsTouched)
+    report_untouched(touched, names)
+    return 1 if touched.errors else 0
 
 
 @click.command()
@@ -116,14 +122,3 @@ def urgency(ctx: click.Context, job_id: int, value: int, verbose: bool) -> None:
         old = client.urgency(job_id, value)
     if verbose:
         click.echo(f"urgency {old} -> {value}")
-
-
-def _report(ctx: click.Context, touched: JobsTouched) -> None:
-    """One line for each job that could not be reached, and exit status 1 if there was one."""
-    from fluxlike_cli.output.ids import id_text
-
-    for job_id, _code, text in touched.errors:
-        name = id_text(job_id)
-        complain(text if name in text else f"{name}: {text}")
-    if touched.errors:
-        ctx.exit(1)

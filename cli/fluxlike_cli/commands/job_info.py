@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,16 +12,19 @@ from fluxlike_cli.commands import parameters
 from fluxlike_cli.context import connect
 from fluxlike_cli.options.declare import option
 
+if TYPE_CHECKING:
+    from fluxlike_cli.targets import Target
+
 KEYS = ("eventlog", "jobspec", "R")
 ENCODINGS = ("dec", "f58", "f58plain", "hex", "dothex")
 
 
 @click.command()
-@click.argument("job_id", type=parameters.job_id, metavar="ID")
+@click.argument("target", type=parameters.target, metavar="ID")
 @click.argument("key", type=click.Choice(KEYS), required=False, metavar="[eventlog|jobspec|R]")
 @option("--json", "as_json", is_flag=True, help="The record, or the eventlog, as one JSON document.")
 @click.pass_context
-def info(ctx: click.Context, job_id: int, key: str | None, as_json: bool) -> None:
+def info(ctx: click.Context, target: Target, key: str | None, as_json: bool) -> None:
     """Print what the instance keeps about a job: its record, or one part as JSON.
 
     \b
@@ -29,14 +32,20 @@ def info(ctx: click.Context, job_id: int, key: str | None, as_json: bool) -> Non
       fluxlike job info ƒuZZybuNNy                 everything the listing knows
       fluxlike job info ƒuZZybuNNy jobspec | jq .tasks
       fluxlike job info ƒuZZybuNNy R               the resources it was given
+      fluxlike job info ƒuZZybuNNy.7               task 7 of an array
     """
+    from fluxlike_cli.targets import task_of
+
+    if key is not None and target.index is not None:
+        raise click.UsageError(f"a task shares the {key} of its array: ask for that without .{target.index}", ctx)
     with connect(ctx) as client:
         if key is None:
-            _show_record(client.job(job_id).record, as_json)
+            found = client.job(target.id) if target.index is None else task_of(client, target)
+            _show_record({**found.record, "id": str(target)}, as_json)
             return
-        value = client.info(job_id, key).get(key)
+        value = client.info(target.id, key).get(key)
     if value is None:
-        raise _no_value(job_id, key)
+        raise _no_value(target.id, key)
     _show_value(key, value, as_json)
 
 
@@ -49,18 +58,15 @@ def _no_value(job_id: int, key: str) -> Exception:
 
 
 def _show_record(record: dict[str, Any], as_json: bool) -> None:
-    from fluxlike_cli.output.ids import id_text
-    from fluxlike_cli.output.json import format_json, print_json, record_json
+    from fluxlike_cli.output.json import format_json, print_json
     from fluxlike_cli.output.table import print_table
     from fluxlike_cli.output.times import local
 
     if as_json:
-        print_json(record_json(record))
+        print_json(record)
         return
 
     def text(name: str, value: Any) -> str:
-        if name == "id":
-            return id_text(value)
         if value and (name.startswith("t_") or name == "expiration"):
             return local(value)
         return value if isinstance(value, str) else format_json(value, compact=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from fluxlike_cli.options.declare import option
 if TYPE_CHECKING:
     from fluxlike.client.blocking import Client
     from fluxlike.client.results import JobRecord
+    from fluxlike_cli.targets import Target
 
 FAILED = 1
 CANNOT_WAIT = 2
@@ -25,7 +27,7 @@ HOW_IT_ENDED = (
 
 
 @click.command()
-@click.argument("job_id", type=parameters.job_id, metavar="ID")
+@click.argument("target", type=parameters.target, metavar="ID")
 @option("-l", "--label-io", "label", is_flag=True, help="Put `TASK: ` before each line.")
 @option("-u", "--unbuffered", is_flag=True, help="Show output as it comes, not by whole lines.")
 @option("-E", "--show-events", is_flag=True, help="Print the job's events to standard error.")
@@ -34,13 +36,13 @@ HOW_IT_ENDED = (
 @click.pass_context
 def attach(
     ctx: click.Context,
-    job_id: int,
+    target: Target,
     label: bool,
     unbuffered: bool,
     show_events: bool,
     no_exceptions: bool,
     read_only: bool,
-) -> None:
+) -> int:
     """Follow a job's output until it ends; exit as the job did.
 
     Standard input goes to the job. Ctrl-C twice cancels it.
@@ -49,21 +51,28 @@ def attach(
     Examples:
       fluxlike job attach ƒuZZybuNNy
       fluxlike job attach -l --read-only ƒuZZybuNNy
+      fluxlike job attach ƒuZZybuNNy.7             task 7 of an array; only its output
     """
     from fluxlike_cli.attach import attach as follow
+    from fluxlike_cli.tasks import attach_array, attach_task
 
     with connect(ctx) as client:
-        code = follow(
+        if target.index is not None:
+            return attach_task(client, target, label, unbuffered)
+        job = client.job(target.id)
+        if job.array:
+            return attach_array(client, target.id, job.array, label)
+        return follow(
             client,
-            job_id,
+            target.id,
             label=label,
             unbuffered=unbuffered,
             stdin=not read_only,
             show_exceptions=not no_exceptions,
             show_events=show_events,
             read_only=read_only,
+            ntasks=job.ntasks,
         )
-    ctx.exit(code)
 
 
 @click.command("wait-event")
@@ -138,12 +147,12 @@ def _events(client: Client, job_id: int, event: str, timeout: float | None) -> I
 
 
 @click.command()
-@click.argument("ids", type=parameters.job_id, nargs=-1, metavar="ID...")
+@click.argument("targets", type=parameters.target, nargs=-1, metavar="ID...")
 @option("--all", "every", is_flag=True, help="All jobs that are active now; earlier ones do not count.")
 @option("-t", "--timeout", type=parameters.timeout, default=None, help="Give up after this long.")
 @option("-v", "--verbose", is_flag=True, help="Tell of each job as it ends, not only of failures.")
 @click.pass_context
-def wait(ctx: click.Context, ids: tuple[int, ...], every: bool, timeout: float | None, verbose: bool) -> None:
+def wait(ctx: click.Context, targets: tuple[Target, ...], every: bool, timeout: float | None, verbose: bool) -> int:
     """Wait until jobs have ended.
 
     Exits with 0 if all succeeded, 1 if one did not, and 2 if there was nothing to wait for (an unknown id,
@@ -153,26 +162,32 @@ def wait(ctx: click.Context, ids: tuple[int, ...], every: bool, timeout: float |
     Examples:
       fluxlike job wait ƒuZZybuNNy
       fluxlike job wait -t 10m --all
+      fluxlike job wait ƒuZZybuNNy.7               task 7 of an array
     """
     from fluxlike.errors import FluxlikeError
+    from fluxlike_cli.output.progress import Progress
 
-    if every == bool(ids):
+    if every == bool(targets):
         raise click.UsageError("give job ids, or --all", ctx)
     code = 0
     try:
         with connect(ctx) as client:
-            for record in _ends(client, ids, every, timeout):
-                code = code if record.succeeded else FAILED
-                if verbose or not record.succeeded:
-                    click.echo(_outcome(record), err=True)
+            ids = _active(client) if every else list(dict.fromkeys(targets))
+            with Progress("ended", len(ids), stream=sys.stderr) as bar:
+                for target, record in _ends(client, ids, timeout):
+                    bar.hide()
+                    bar.advance(1, int(not record.succeeded))
+                    code = code if record.succeeded else FAILED
+                    if verbose or not record.succeeded:
+                        click.echo(_outcome(target, record), err=True)
     except FluxlikeError as error:
         complain(str(error))
-        code = CANNOT_WAIT
-    ctx.exit(code)
+        return CANNOT_WAIT
+    return code
 
 
 @click.command()
-@click.argument("ids", type=parameters.job_id, nargs=-1, required=True, metavar="ID...")
+@click.argument("targets", type=parameters.target, nargs=-1, required=True, metavar="ID...")
 @option(
     "-e", "--exception-exit-code", "code", type=click.IntRange(0, 255), metavar="CODE",
     help="Exit code that stands for a job that ended by an exception (cancelled, timed out).",
@@ -180,7 +195,7 @@ def wait(ctx: click.Context, ids: tuple[int, ...], every: bool, timeout: float |
 @option("-j", "--json", "as_json", is_flag=True, help="How each job ended, as JSON.")
 @option("-v", "--verbose", is_flag=True, help="How each job ended, as text on standard error.")
 @click.pass_context
-def status(ctx: click.Context, ids: tuple[int, ...], code: int | None, as_json: bool, verbose: bool) -> None:
+def status(ctx: click.Context, targets: tuple[Target, ...], code: int | None, as_json: bool, verbose: bool) -> int:
     """Wait until jobs have ended; exit with the largest of their exit codes.
 
     \b
@@ -188,34 +203,52 @@ def status(ctx: click.Context, ids: tuple[int, ...], code: int | None, as_json: 
       fluxlike job status ƒuZZybuNNy; echo $?
       fluxlike job status -e 99 ƒuZZybuNNy ƒuZZybuNNz
     """
-    from fluxlike_cli.output.json import print_json, record_json
+    from fluxlike_cli.output.json import print_json
 
     with connect(ctx) as client:
-        ended = {record.id: record for record in _ends(client, ids, False, None)}
-    records = [ended[job_id] for job_id in ids if job_id in ended]
+        ended = dict(_ends(client, list(dict.fromkeys(targets)), None))
+    found = [(target, ended[target]) for target in targets if target in ended]
     if verbose:
-        click.echo("\n".join(map(_outcome, records)), err=True)
+        click.echo("\n".join(_outcome(*each) for each in found), err=True)
     if as_json:
-        print_json([{key: record_json(record.record).get(key) for key in HOW_IT_ENDED} for record in records])
-    ctx.exit(max(_exit_code(record, code) for record in records))
+        print_json(
+            [{key: str(target) if key == "id" else record.record.get(key) for key in HOW_IT_ENDED}
+             for target, record in found]
+        )  # fmt: skip
+    return max(_exit_code(record, code) for _, record in found)
 
 
-def _ends(client: Client, ids: Sequence[int], every: bool, timeout: float | None) -> Iterator[JobRecord]:
-    """The jobs as they end. Raises TimedOut, and NotFound when there is nothing to wait for."""
-    from fluxlike.errors import NotFound, TimedOut
+def _active(client: Client) -> list[Target]:
+    from fluxlike.errors import NotFound
+    from fluxlike_cli.targets import Target
 
-    if every:
-        ids = [record.id for record in client.jobs(states=["active"], limit=0)]
-        if not ids:
-            raise NotFound("no job is active, so there is nothing to wait for; `fluxlike jobs -a` lists all")
-    waiting = set(ids)
-    total = len(waiting)
+    found = [Target(record.id) for record in client.jobs(states=["active"], limit=0)]
+    if not found:
+        raise NotFound("no job is active, so there is nothing to wait for; `fluxlike jobs -a` lists all")
+    return found
+
+
+def _ends(client: Client, targets: Sequence[Target], timeout: float | None) -> Iterator[tuple[Target, JobRecord]]:
+    """The jobs and tasks as they end. Raises TimedOut, and NotFound for one that is not there."""
+    from fluxlike.errors import TimedOut
+    from fluxlike_cli.commands.deadline import Deadline
+    from fluxlike_cli.targets import Target
+    from fluxlike_cli.tasks import task_end
+    from fluxlike_cli.waiting import ends
+
+    deadline = Deadline(timeout)
+    left = len(targets)
     try:
-        for record in client.wait_many(ids, timeout):
-            waiting.discard(record.id)
-            yield record
+        for record in ends(client, [target.id for target in targets if target.index is None], deadline):
+            left -= 1
+            yield Target(record.id), record
+        for target in targets:
+            if target.index is not None:
+                record = task_end(client, target, deadline)
+                left -= 1
+                yield target, record
     except TimedOut:
-        raise TimedOut(f"{len(waiting)} of {total} jobs have not ended within {timeout:g} s") from None
+        raise TimedOut(f"{left} of {len(targets)} jobs have not ended within {timeout:g} s") from None
 
 
 def _exit_code(record: JobRecord, exception_code: int | None) -> int:
@@ -225,10 +258,8 @@ def _exit_code(record: JobRecord, exception_code: int | None) -> int:
     return record.returncode if record.returncode >= 0 else 1
 
 
-def _outcome(record: JobRecord) -> str:
-    from fluxlike_cli.output.ids import id_text
-
-    parts = [id_text(record.id), record.result or "ended"]
+def _outcome(target: Target, record: JobRecord) -> str:
+    parts = [str(target), record.result or "ended"]
     if record.result == "failed" and record.returncode > 0:
         parts.append(f"exit code {record.returncode}")
     if record.exception_type:

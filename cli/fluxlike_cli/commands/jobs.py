@@ -35,6 +35,7 @@ Examples:
   fluxlike jobs -o id,state,reason       chosen fields
   fluxlike jobs -no '{id} {runtime!H}'   ... in a form of your own
   fluxlike jobs -a --sort=-runtime       the longest first
+  fluxlike jobs --tasks ƒuZZybuNNy -f failed   tasks of an array that failed
   fluxlike jobs -a --json | jq -r '.jobs[] | select(.returncode != 0) | .id'
   while fluxlike jobs --stats-only; do sleep 5; done
 
@@ -52,26 +53,21 @@ A format is a name (default, cute, long, deps, endreason, or one from
 FLUXLIKE_JOBS_FORMAT_DEFAULT holds the format for calls without -o. `-o help` lists all formats and fields."""
 
 
-def table_format(text: str) -> Layout | None:
-    """What to show; None: the help."""
+def table_format(text: str | None) -> Layout:
+    from fluxlike.config.environment import jobs_format
     from fluxlike.errors import InvalidRequest
     from fluxlike_cli.output.jobs import read_format
 
-    if text == "help":
-        return None
     try:
-        return read_format(text)
+        return read_format(jobs_format() or "default" if text is None else text)
     except InvalidRequest as error:
-        raise click.BadParameter(str(error)) from None
+        hint = "-o" if text is not None else "FLUXLIKE_JOBS_FORMAT_DEFAULT"
+        raise click.BadParameter(str(error), param_hint=hint) from None
 
 
-def usual_format() -> str:
-    from fluxlike.config.environment import jobs_format
-
-    return jobs_format() or "default"
-
-
-def sort_order(text: str) -> list[str]:
+def sort_order(text: str | None) -> list[str]:
+    if not text:
+        return []
     from fluxlike.errors import InvalidRequest
     from fluxlike_cli.output.job_fields import job_field
     from fluxlike_cli.output.layout import sort_keys
@@ -79,7 +75,7 @@ def sort_order(text: str) -> list[str]:
     try:
         return sort_keys(text, job_field)
     except InvalidRequest as error:
-        raise click.BadParameter(str(error)) from None
+        raise click.BadParameter(str(error), param_hint="--sort") from None
 
 
 def user(text: str) -> int:
@@ -110,10 +106,11 @@ def user(text: str) -> int:
     "-c", "--count", type=click.IntRange(min=0), default=1000, metavar="N",
     help="At most N jobs, 0 is all.  [default: 1000]",
 )  # fmt: skip
-@option("-o", "--format", "layout", type=table_format, default=usual_format, metavar="FORMAT",
+@option("-o", "--format", metavar="FORMAT",
         help="What to show of each job: a name, fields, or text with {fields}; see below.")  # fmt: skip
-@option("--sort", type=sort_order, metavar="[-]FIELD,...", help="Order of the rows; `-` counts down.")
+@option("--sort", metavar="[-]FIELD,...", help="Order of the rows; `-` counts down.")
 @option("-n", "--no-header", is_flag=True, help="No header line.")
+@option("--tasks", "array", type=job_id, metavar="ID", help="List the tasks of this array instead.")
 @option("--json", "as_json", is_flag=True, help="All that is known about the jobs, as JSON.")
 @option("--stats", is_flag=True, help="Say first how many jobs there are in each state.")
 @option("--stats-only", is_flag=True, help="Say only that; exit with 1 if no job is active.")
@@ -122,11 +119,16 @@ def jobs(ctx: click.Context, /, ids: tuple[int, ...], **given: Any) -> int:
     """List jobs: by default yours that wait or run, newest first."""
     from fluxlike.protocol.jobs import JobStats, JobStatsReply
 
-    if given["layout"] is None:
+    if given["array"] is not None:
+        from fluxlike_cli.commands.jobs_tasks import list_tasks
+
+        return list_tasks(ctx, given["array"], given)
+    if given["format"] == "help":
         from fluxlike_cli.output.jobs import formats_help
 
         click.echo("\n".join(formats_help()))
         return 0
+    given["layout"], given["sort"] = table_format(given["format"]), sort_order(given["sort"])
     with connect(ctx) as client:
         counts = None
         if given["stats"] or given["stats_only"]:
@@ -178,7 +180,7 @@ def _show(pages: Iterator[list[JobRecord]], counts: JobStatsReply | None, given:
     if given["as_json"] or given["sort"] or layout.sort:
         pages = iter([[record for page in pages for record in page]])
     if given["as_json"]:
-        return _show_json(next(pages), counts, given["sort"] or [])
+        return _show_json(next(pages), counts, given["sort"])
     from fluxlike.clock import SystemClock
     from fluxlike_cli.output.jobs import job_table
 
@@ -186,7 +188,7 @@ def _show(pages: Iterator[list[JobRecord]], counts: JobStatsReply | None, given:
         click.echo(stats_line(counts))
     header, there, now = not given["no_header"], set(), SystemClock().now()
     for page in pages:
-        lines = job_table(page, now, layout, header, given["sort"] or ())
+        lines = job_table(page, now, layout, header, given["sort"])
         if lines:
             click.echo("\n".join(lines))
         there |= {record.id for record in page}

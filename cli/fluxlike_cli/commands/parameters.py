@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from fluxlike_cli.targets import Target
 
 URGENCY_NAMES = {"hold": 0, "default": 16, "expedite": 31}
 
@@ -16,6 +21,17 @@ def job_id(text: str) -> int:
 
     try:
         return decode(text)
+    except InvalidRequest as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def target(text: str) -> Target:
+    """A job, or a task of an array: ID.INDEX."""
+    from fluxlike.errors import InvalidRequest
+    from fluxlike_cli.targets import parse_target
+
+    try:
+        return parse_target(text)
     except InvalidRequest as error:
         raise click.BadParameter(str(error)) from None
 

@@ -54,7 +54,7 @@ def contextual_time(record: JobRecord, now: float) -> float:
 def contextual_info(record: JobRecord, now: float) -> str:
     """Where it runs or ran; for one that waits, what for; of an array, how many tasks are where."""
     if record.record.get("array"):
-        return array_info(record.record.get("tasks") or {})
+        return array_info(record.tasks, ended=record.state == "inactive")
     if record.state == "priority":
         return "priority-wait"
     if record.state == "depend":
@@ -100,9 +100,11 @@ def username(record: JobRecord) -> str:
     return _names[uid]
 
 
-def array_info(tasks: dict[str, int]) -> str:
-    """`3 run, 90 completed, 7 failed`: how many tasks of an array are where."""
-    order = (*STATE_LETTERS, *RESULT_LETTERS)
+def array_info(tasks: dict[str, int], ended: bool) -> str:
+    """`3 running, 90 completed, 7 failed`: how many tasks of an array are where. At its end nobody waits any more."""
+    if ended and "pending" in tasks:
+        tasks = {**tasks, "canceled": tasks.get("canceled", 0) + tasks["pending"], "pending": 0}
+    order = ("pending", "running", *RESULT_LETTERS)
     names = sorted(tasks, key=lambda name: order.index(name) if name in order else len(order))
     return ", ".join(f"{tasks[name]} {name}" for name in names if tasks[name])
 

@@ -1,9 +1,6 @@
-"""JSON for other programs. Job ids are F58 text: as numbers, JavaScript and jq would round them."""
+"""JSON for other programs. Who prints ids makes them F58 text: as numbers, JavaScript and jq would round them."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import click
 
@@ -19,13 +16,6 @@ def format_json(obj: object, *, compact: bool = False) -> str:
     if compact:
         return json.dumps(obj, ensure_ascii=False, separators=(",", ":"), default=_plain)
     return json.dumps(obj, ensure_ascii=False, indent=2, default=_plain)
-
-
-def record_json(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A job record as the command line shows it: the id as F58 text."""
-    from fluxlike.ids import encode_f58
-
-    return {**record, "id": encode_f58(record["id"])}
 
 
 def _plain(value: object) -> object:

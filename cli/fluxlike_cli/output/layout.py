@@ -103,8 +103,7 @@ class Cell:
         elif isinstance(value, str):
             text = " ".join(value.split()) if "\n" in value or "\t" in value else value
         else:
-            text = _number_text(value, self.number)
-            return "-" if self.hyphen and not value else text
+            return _number_text(value, self.number)
         if not text and self.hyphen:
             return "-"
         return text if self.cut is None or self.widen else self._shortened(text, self.cut)

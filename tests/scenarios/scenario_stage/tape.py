@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-from itertools import count
 from typing import Any
 
 from fluxlike.ids import encode_f58, nth_after
@@ -24,7 +23,7 @@ class Tape(logging.Handler):
         self.began = began
         self._lines: list[str] = []
         self._names: dict[int, str] = {}
-        self._numbers = count(1)
+        self._met = 0
         self._owners: dict[int, int] = {}
         """task of an array -> the array"""
         self._ids: dict[str, int] = {}
@@ -49,9 +48,11 @@ class Tape(logging.Handler):
 
     def meet(self, job_id: int) -> str:
         """Jobs are j1, j2 and so on, in the order in which they were submitted."""
-        # An id that was kept for a task of an array, and lost with it before the commit, may be given again.
-        if self._owners.pop(job_id, None) is not None or job_id not in self._names:
-            self._names[job_id] = f"j{next(self._numbers)}"
+        if self._owners.pop(job_id, None) is not None:  # kept for a task of an array that was lost in a crash
+            del self._names[job_id]
+        if job_id not in self._names:
+            self._met += 1
+            self._names[job_id] = f"j{self._met}"
         name = self._names[job_id]
         self._by_f58[encode_f58(job_id)] = name
         self._ids[name] = job_id

@@ -100,8 +100,8 @@ def test_every_format_and_field_can_be_shown(format: str) -> None:
 
 
 def test_an_array_is_one_row_that_counts_its_tasks() -> None:
-    record = running(1, array=10, tasks={"failed": 2, "completed": 5, "run": 3, "sched": 0})
-    assert table(record, format="contextual_info", header=False) == ["3 run, 5 completed, 2 failed"]
+    record = running(1, array=10, tasks={"failed": 2, "completed": 5, "running": 3})
+    assert table(record, format="contextual_info", header=False) == ["3 running, 5 completed, 2 failed"]
     assert table(record, format="{tasks.failed} of {array}", header=False) == ["2 of 10"]
 
 
@@ -177,6 +177,8 @@ def test_the_usual_format_may_be_the_users_own(
     file.write_text("[formats.mine]\n")
     result = fluxlike("jobs")
     assert (result.code, "formats.mine needs a text" in result.err) == (1, True)
+    monkeypatch.setenv("FLUXLIKE_JOBS_FORMAT_DEFAULT", "{nam}")
+    assert "FLUXLIKE_JOBS_FORMAT_DEFAULT" in fluxlike("jobs").err
 
 
 def test_stats_only_fails_once_nothing_is_active(broker: FakeBroker, fluxlike: Command) -> None:

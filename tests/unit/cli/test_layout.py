@@ -39,7 +39,7 @@ def shown(text: str, header: bool = False) -> list[str]:
         ("{share!P:>6}", ["   50%", " 12.5%"]),
         ("{time!F:>5h}", ["    -", " 1.5h"]),
         ("{time!H:h}", ["-", "1:30:00"]),
-        ("{zero:>3h}|", ["  -|", "  -|"]),
+        ("{zero:>3h}|{none:h}", ["  0|-", "  0|-"]),
         ("?:{none:<4} {word}", ["alpha", "gammadelta"]),
         ("{word} ?:{zero:>4}", ["alpha", "gammadelta"]),
         ("?+:{count:>1}.", ["12.", " 3."]),

@@ -301,6 +301,7 @@ def test_attach_shows_output_and_exits_as_the_job(fluxlike: Fluxlike, eventful: 
         OutputRead,
         lambda request: OutputReadReply(records=[[1, "stdout", b"hello\n"]], next=6, done=True),
     )
+    eventful.on(JobList, lambda request: JobListed(jobs=[job_record(JOB)]))
     assert fluxlike("job", "attach", "-l", "--read-only", NAME) == (0, "1: hello\n", "")
 
 

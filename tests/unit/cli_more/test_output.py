@@ -11,7 +11,7 @@ import pytest
 
 from fluxlike_cli.output.eventlog import EventFormatter
 from fluxlike_cli.output.ids import id_text
-from fluxlike_cli.output.json import format_json, record_json
+from fluxlike_cli.output.json import format_json
 from fluxlike_cli.output.resources import Node, share
 from fluxlike_cli.output.table import format_table, print_table
 from fluxlike_cli.output.times import HumanStamps, elapsed, iso, local
@@ -46,11 +46,6 @@ def test_empty_table_without_headers_prints_nothing(capsys: pytest.CaptureFixtur
 
 def test_line_break_in_a_cell_does_not_break_the_table() -> None:
     assert format_table(("REASON", "N"), [("two\nlines", 1)]) == ["REASON     N", "two lines  1"]
-
-
-def test_json_keeps_letters_and_gives_ids_as_text() -> None:
-    text = format_json(record_json({"id": JOB, "name": "ƒ"}), compact=True)
-    assert text == '{"id":"ƒuZZybuNNy","name":"ƒ"}'
 
 
 def test_bytes_in_json_stay_readable() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fluxlike.ids import nth_after
 from fluxlike.job.eventlog import parse
 from fluxlike_broker.store.load import JobRow, Loaded, load
 
@@ -55,7 +56,7 @@ def test_loading_gives_back_what_was_written(bench: Bench) -> None:
         ],
         state={"next": "ƒ31"},
         results={"FAILED": 1},
-        newest=30,
+        newest=nth_after(30, 7),
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from fluxlike.errors import ConfigError, StoreUnavailable
 from fluxlike.testing.wire import Wire
-from fluxlike_broker.store.engine import StoreInUse
+from fluxlike_broker.store.engine import StoreInUse, open_database
 from fluxlike_broker.store.load import load
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def scalar(bench: ServerBench, writer: StoreWriter, statement: str) -> Any:
 
 def test_commits_are_synchronous_whatever_the_role_was_given(server_bench: ServerBench) -> None:
     server_bench.server.execute("ALTER ROLE owner SET synchronous_commit = off")
-    server_bench.server.execute("ALTER ROLE owner SET statement_timeout = 5")
+    server_bench.server.execute("ALTER ROLE owner SET statement_timeout = '20s'")
     try:
         writer = server_bench.writer()
         assert scalar(server_bench, writer, "SHOW synchronous_commit") == "on"
@@ -251,6 +251,12 @@ def test_password_is_in_no_message(server_bench: ServerBench, caplog: pytest.Log
     assert "postgresql://owner@/nonexistent/postgres: " in str(answer)
     for said in (str(answer), caplog.text, *(reason for _, reason in server_bench.failures)):
         assert secret not in said
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:hunter2@db/jobs", "postgresql://me@db/jobs?password=hunter2"])
+def test_password_is_cut_out_of_what_a_driver_says(url: str) -> None:
+    said = open_database(url, durable=True).reason(RuntimeError("cannot use\n  'hunter2'"))
+    assert said == "postgresql://me@db/jobs: cannot use; '***'"
 
 
 def test_missing_driver_is_answered_with_the_command_that_installs_it(
