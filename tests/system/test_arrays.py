@@ -78,13 +78,12 @@ def test_values_are_those_that_were_given(flux: Instance) -> None:
 
 
 def test_output_of_a_running_task_can_be_followed(flux: Instance) -> None:
-    array = submit(flux, 2, f"echo first; {gate(flux.site)}; echo last")
+    array = submit(flux, 2, f"echo first; {gate(flux.site, 'followed')}; echo last")
     data = b""
     for chunk in flux.client.output(key(flux, array, 1)):
         data += chunk.data
-        (flux.site.root / "go").touch()
+        (flux.site.root / "followed").touch()
     assert data == b"first\nlast\n"
-    (flux.site.root / "go").unlink()
     assert flux.wait(array).result == "completed"
 
 
