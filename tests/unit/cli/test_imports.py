@@ -35,7 +35,9 @@ def test_run_imports_nothing_that_is_dear() -> None:
     assert not imported_by("run", "--dry-run", "true") & (TOO_DEAR | {"inspect"})
 
 
-@pytest.mark.parametrize("module", ["attach", "waiting", "following", "output.jobs", "commands.jobs", "commands.bulksubmit"])
+@pytest.mark.parametrize(
+    "module", ["attach", "waiting", "following", "output.jobs", "commands.jobs", "commands.bulksubmit"]
+)
 def test_what_follows_a_submit_imports_nothing_that_is_dear(module: str) -> None:
     code = f"import sys, fluxlike_cli.{module}, fluxlike.client.blocking; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
