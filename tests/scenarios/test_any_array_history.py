@@ -71,6 +71,8 @@ class ArraysUnderAnyHistory(RuleBasedStateMachine):
         return [(job, job.tasks) for job in self.jobs.values() if job.tasks is not None]
 
     def listen(self) -> None:
+        self.sizes = {job_id: count for job_id, count in self.sizes.items() if job_id not in self.jobs}
+        self.sizes |= {job.id: tasks.count for job, tasks in self.arrays}
         for line in self.world.tape.take():
             assert not line.startswith(("BROKEN", "log error", "log warning")), line
             assert "internal" not in line, line
@@ -122,7 +124,6 @@ class ArraysUnderAnyHistory(RuleBasedStateMachine):
     ) -> None:
         spec = from_command(["true"], cores_per_task=cores, duration=limit)
         self._submit(SubmitArray(spec=spec, count=count, urgency=urgency, max_running=max_running, max_fails=max_fails))
-        self.sizes |= {job.id: tasks.count for job, tasks in self.arrays}
 
     @rule(cores=st.integers(1, 3))
     def submit_job(self, cores: int) -> None:
@@ -213,6 +214,7 @@ class ArraysUnderAnyHistory(RuleBasedStateMachine):
         # What was not committed is gone, and its id may be the next job's: the clock has not moved.
         known = set(self.all_ids())
         self.sizes = {array: size for array, size in self.sizes.items() if array in known}
+        self.needs = {job_id: array for job_id, array in self.needs.items() if job_id in known}
         self.world.tell_nodes()
         unacknowledged, self.executors.unacknowledged = self.executors.unacknowledged, []
         self.listen()

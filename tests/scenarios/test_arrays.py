@@ -18,6 +18,8 @@ from fluxlike.protocol.jobs import (
     JobRaise,
     JobStats,
     JobTasks,
+    QueueStart,
+    QueueStop,
     Submit,
     SubmitArray,
 )
@@ -32,7 +34,7 @@ def world() -> Iterator[World]:
     made.nodes = [(0, "node0", (1 << CORES) - 1, 0, True)]
     made.tell_nodes()
     yield made
-    assert not [line for line in made.tape.take() if line.startswith(("BROKEN", "log error"))]
+    told(made)
     made.close()
 
 
@@ -67,9 +69,16 @@ def finish(world: World, *names: str, status: int = 0) -> None:
     report(world, *((name, "finish", {"status": status}) for name in names))
 
 
+def told(world: World) -> list[str]:
+    """What happened since the last look, errors that nobody answers for not being among it."""
+    lines = world.tape.take()
+    assert not [line for line in lines if line.startswith(("BROKEN", "log error"))]
+    return lines
+
+
 def launched(world: World) -> list[str]:
     """Tasks that were started since the last look."""
-    return [line.split()[1] for line in world.tape.take() if line.startswith("launch")]
+    return [line.split()[1] for line in told(world) if line.startswith("launch")]
 
 
 def record(world: World, job: int) -> dict[str, Any]:
@@ -123,9 +132,9 @@ def test_more_failed_tasks_than_allowed_end_the_rest(world: World) -> None:
     array = submit(world, 10, max_fails=1)
     finish(world, "j1.0", status=256)
     assert record(world, array)["state"] == "run"
-    world.tape.take()
+    told(world)
     finish(world, "j1.1", status=256)
-    ended = {line for line in world.tape.take() if line.startswith("end ")}
+    ended = {line for line in told(world) if line.startswith("end ")}
     assert ended == {"end j1.2 SIGTERM", "end j1.3 SIGTERM", "end j1.4 SIGTERM"}
     finish(world, "j1.2", "j1.3", "j1.4", status=15)
     found = record(world, array)
@@ -140,13 +149,13 @@ def test_time_limit_is_that_of_each_task(world: World) -> None:
     submit(world, 5, duration=30.0)
     world.advance(20.0)
     finish(world, "j1.0")
-    world.tape.take()
+    told(world)
     world.advance(11.0)
-    assert [line for line in world.tape.take() if line.startswith("end")] == [
+    assert [line for line in told(world) if line.startswith("end")] == [
         f"end j1.{index} SIGALRM" for index in (1, 2, 3)
     ]
     world.advance(20.0)
-    assert [line for line in world.tape.take() if line.startswith("end")] == ["end j1.4 SIGALRM"]
+    assert [line for line in told(world) if line.startswith("end")] == ["end j1.4 SIGALRM"]
 
 
 def test_task_that_cannot_be_executed_fails_and_the_others_go_on(world: World) -> None:
@@ -206,9 +215,9 @@ def test_one_pending_task_is_cancelled_and_only_it(world: World) -> None:
 
 def test_one_running_task_is_cancelled_and_only_it(world: World) -> None:
     array = submit(world, 2)
-    world.tape.take()
+    told(world)
     ask(world, JobRaise(ids=[key(world, "j1.0")]))
-    assert [line for line in world.tape.take() if line.startswith("end")] == ["end j1.0 SIGTERM"]
+    assert [line for line in told(world) if line.startswith("end")] == ["end j1.0 SIGTERM"]
     finish(world, "j1.0", status=15)
     assert record(world, array)["state"] == "run"
 
@@ -232,13 +241,13 @@ def test_cancelled_one_by_one_the_array_ends(world: World) -> None:
 
 def test_signal_goes_to_the_tasks_that_run(world: World) -> None:
     array = submit(world, 6)
-    world.tape.take()
+    told(world)
     ask(world, JobKill(ids=[array], signum=int(signal.SIGUSR1)))
-    assert {line for line in world.tape.take() if line.startswith("signal")} == {
+    assert {line for line in told(world) if line.startswith("signal")} == {
         f"signal j1.{index} SIGUSR1" for index in range(4)
     }
     ask(world, JobKill(ids=[key(world, "j1.2")], signum=int(signal.SIGUSR2)))
-    assert [line for line in world.tape.take() if line.startswith("signal")] == ["signal j1.2 SIGUSR2"]
+    assert [line for line in told(world) if line.startswith("signal")] == ["signal j1.2 SIGUSR2"]
     assert ask(world, JobKill(ids=[key(world, "j1.5")])).errors[0][2].endswith("is not running")
 
 
@@ -270,11 +279,9 @@ def test_array_with_a_cancelled_task_did_not_end_well(world: World) -> None:
 
 def test_instance_that_ends_waits_for_the_tasks_that_run_and_leaves_the_others(world: World) -> None:
     array = submit(world, 6)
-    world.tape.take()
+    told(world)
     tag = world.ask(StopJobs(all=False))
-    assert [line for line in world.tape.take() if line.startswith("end")] == [
-        f"end j1.{index} SIGTERM" for index in range(4)
-    ]
+    assert [line for line in told(world) if line.startswith("end")] == [f"end j1.{index} SIGTERM" for index in range(4)]
     finish(world, "j1.0", "j1.1", "j1.2", status=15)
     assert tag not in world.client.answered
     finish(world, "j1.3", status=15)
@@ -290,15 +297,41 @@ def test_restart_looks_for_running_tasks_and_starts_the_others_later(world: Worl
     submit(world, 6)
     report(world, ("j1.0", "start", None))
     before = stats(world)
-    world.tape.take()
+    told(world)
     world.restart()
     assert stats(world) == before == {"sched": 2, "run": 4}
     world.tell_nodes()
-    found = [line for line in world.tape.take() if line.startswith(("look for", "launch"))]
+    found = [line for line in told(world) if line.startswith(("look for", "launch"))]
     assert [" ".join(line.split()[:3]) for line in found] == [f"look for j1.{index}" for index in range(4)]
     assert found[0].endswith(" started")
     finish(world, "j1.0")
     assert launched(world) == ["j1.4"]
+
+
+def test_array_that_is_cancelled_after_a_restart_between_two_tasks_leaves_the_queue(world: World) -> None:
+    array = submit(world, 3, max_running=1)
+    ask(world, QueueStop())
+    finish(world, "j1.0")
+    world.restart()
+    world.tell_nodes()
+    told(world)
+    ask(world, JobRaise(ids=[array]))
+    ask(world, QueueStart())
+    assert launched(world) == []
+    assert record(world, array)["result"] == "canceled"
+    assert stats(world) == {"inactive": 3, "completed": 1, "canceled": 2}
+
+
+def test_tasks_that_end_before_the_store_refuses_their_array_are_not_counted(world: World) -> None:
+    world.by_hand = True
+    world.ask(SubmitArray(spec=from_command(["true"], duration=10.0), count=6))
+    world.advance(11.0)
+    world.ask(JobRaise(ids=[key(world, "j1.5")]))
+    world.disk.broken = "disk is full"
+    world.by_hand = False
+    world.settle()
+    assert stats(world) == {}
+    assert usage(world) == 0
 
 
 def test_store_that_fails_at_the_submission_gets_no_core_lost(world: World) -> None:

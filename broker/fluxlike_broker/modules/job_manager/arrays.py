@@ -235,7 +235,8 @@ class Arrays:
         self._board.drive(job)
 
     def _retired(self, keys: list[int]) -> None:
-        """The ends of these tasks are committed."""
+        """The ends of these tasks are committed, unless the store refused their array meanwhile."""
+        keys = [key for key in keys if self.find(key) is not None]
         self._board.router.request(OutputDone(ids=keys))
         for callback in self._board.on_tasks_retired:
             callback(keys)
@@ -336,6 +337,7 @@ class Arrays:
         """Its tasks that held resources are looked for; the others ask again."""
         tasks, board = job.tasks, self._board
         assert tasks is not None
+        job.launched = job.held  # also if none of them runs now: those that wait must be taken out of the queue
         rows = []
         for index in tasks.running():
             allocation = task_allocation(job, index)

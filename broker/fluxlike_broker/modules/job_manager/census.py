@@ -43,20 +43,20 @@ class Census:
         """Tasks are counted, not the array: those that wait are where it is, or in the queue while others run."""
         waiting = tasks.counts[WAITING]
         if before is None:
-            self._array_here(tasks)
+            self._count_past_waiting(tasks, 1)
         else:
             self.states[_of_waiting(before)] -= waiting
         self.states[_of_waiting(after)] += waiting
         if after is State.INACTIVE:
             self.results["canceled"] += waiting
 
-    def _array_here(self, tasks: TaskTable) -> None:
-        """Those that do not wait: there are some when rank 0 was restarted."""
+    def _count_past_waiting(self, tasks: TaskTable, sign: int) -> None:
+        """Tasks that hold resources or are over come, as after a restart of rank 0, or go."""
         tally = tasks.tally()
-        self.states[State.RUN] += tasks.active
-        self.states[State.INACTIVE] += tasks.count - tasks.active - tasks.counts[WAITING]
+        self.states[State.RUN] += sign * tasks.active
+        self.states[State.INACTIVE] += sign * (tasks.count - tasks.active - tasks.counts[WAITING])
         for name in ("completed", "failed", "canceled"):
-            self.results[name] += tally.get(name, 0)
+            self.results[name] += sign * tally.get(name, 0)
 
     def tasks(self, before: State, after: State, count: int) -> None:
         self.states[before] -= count
@@ -101,9 +101,12 @@ class Census:
             self.results[result(job)] -= 1
 
     def _array_gone(self, job: Job, tasks: TaskTable) -> None:
-        """It was not committed, so none of its tasks has run; some may hold resources."""
-        self.states[_of_waiting(job.state)] -= tasks.counts[WAITING]
-        self.states[State.RUN] -= tasks.active
+        """It was not committed, so none of its tasks has run; some may hold resources, or have been ended."""
+        waiting = tasks.counts[WAITING]
+        self.states[_of_waiting(job.state)] -= waiting
+        if job.state is State.INACTIVE:
+            self.results["canceled"] -= waiting
+        self._count_past_waiting(tasks, -1)
 
     @property
     def pending_count(self) -> int:
