@@ -101,9 +101,15 @@ class Census:
             self.results[result(job)] -= 1
 
     def _array_gone(self, job: Job, tasks: TaskTable) -> None:
-        """It was not committed, so none of its tasks has run; some may hold resources."""
-        self.states[_of_waiting(job.state)] -= tasks.counts[WAITING]
+        """It was not committed, so none of its tasks has run; some may hold resources, or be over without."""
+        waiting, tally = tasks.counts[WAITING], tasks.tally()
+        self.states[_of_waiting(job.state)] -= waiting
         self.states[State.RUN] -= tasks.active
+        if job.state is State.INACTIVE:
+            self.results["canceled"] -= waiting
+        for how in ("completed", "failed", "canceled"):
+            self.results[how] -= tally.get(how, 0)
+            self.states[State.INACTIVE] -= tally.get(how, 0)
 
     @property
     def pending_count(self) -> int:
