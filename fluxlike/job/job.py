@@ -8,7 +8,7 @@ from typing import Any
 from fluxlike.errors import InvalidTransition
 from fluxlike.ids import encode_f58
 from fluxlike.job.array import TASK_EVENTS, TaskTable
-from fluxlike.job.states import EVENTS, FATAL, NEXT, State
+from fluxlike.job.states import FATAL, NEXT, State
 
 Context = dict[str, Any]
 Event = tuple[float, str, Context | None]
@@ -16,8 +16,31 @@ Event = tuple[float, str, Context | None]
 
 NO_STATUS = -1
 
-LETTERS = {name: bytes([65 + number]) for number, name in enumerate(sorted(EVENTS))}
-"""How `Job.trail` writes an event."""
+LETTERS = {
+    "submit": b"A",
+    "validate": b"B",
+    "depend": b"C",
+    "priority": b"D",
+    "alloc": b"E",
+    "start": b"F",
+    "finish": b"G",
+    "release": b"H",
+    "free": b"I",
+    "clean": b"J",
+    "exception": b"K",
+    "urgency": b"L",
+    "memo": b"M",
+    "flux-restart": b"N",
+    "dependency-add": b"O",
+    "dependency-remove": b"P",
+    "jobspec-update": b"Q",
+    "resource-update": b"R",
+    "task-alloc": b"S",
+    "task-start": b"T",
+    "task-finish": b"U",
+    "task-exception": b"V",
+}
+"""How `Job.trail` writes an event. Stored: a letter never changes its meaning, a new event gets a new one."""
 
 _OTHER = b"~"
 _NAMES = {letter[0]: name for name, letter in LETTERS.items()} | {_OTHER[0]: "debug"}

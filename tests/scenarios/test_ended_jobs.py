@@ -16,6 +16,7 @@ from fluxlike.protocol.internal import JobAlive, JobReports
 from fluxlike.protocol.jobs import JobEvents, JobInfo, JobKill, JobList, JobRaise, JobWait, Submit, SubmitArray
 from fluxlike.protocol.message import Flag
 from fluxlike_broker.modules.job_manager import board
+from fluxlike_broker.modules.job_manager.orders import KEPT
 from fluxlike_broker.store.batch import Batch
 
 USUAL = ["submit", "validate", "depend", "priority", "alloc", "start", "finish", "release", "free", "clean"]
@@ -334,9 +335,46 @@ def test_jobs_that_end_between_two_pages_of_ended_ones_shift_nothing(world: Worl
     assert rest.cursor == ""
 
 
+def test_jobs_that_start_or_end_between_two_pages_of_active_ones_shift_nothing(world: World) -> None:
+    world.nodes = [(0, "node0", 0b1, 0, True)]
+    world.tell_nodes()
+    ids = submit(world, rows=[[0, str(copy)] for copy in range(7)])
+    first = ask(world, JobList(states=["pending"], limit=2))
+    second = ask(world, JobList(states=["pending"], limit=2, cursor=first.cursor))
+    finish(world, ids[0])
+    finish(world, ids[1])
+    third = ask(world, JobList(states=["pending"], limit=2, cursor=second.cursor))
+    assert [job["id"] for page in (first, second, third) for job in page.jobs] == ids[1:7]
+    assert pages(world, 2, states=["active"]) == [ids[3:5], ids[5:], ids[2:3]]
+
+
+def test_more_listings_at_once_than_are_kept_find_their_ends(world: World, crowd: dict[str, list[int]]) -> None:
+    first = ask(world, JobList(states=["active"], limit=1))
+    begun = [ask(world, JobList(states=["active"], limit=1, cursor=first.cursor)) for _ in range(2 * KEPT)]
+    for page in begun:
+        found, cursor = [first.jobs[0]["id"], page.jobs[0]["id"]], page.cursor
+        while cursor:
+            after = ask(world, JobList(states=["active"], limit=1, cursor=cursor))
+            found += [job["id"] for job in after.jobs]
+            cursor = after.cursor
+        assert found == [i for some in pages(world, 100, states=["active"]) for i in some]
+
+
 @pytest.mark.parametrize(
     "cursor",
-    ["a:x", "a:-1", "a:99999999999999999999", "i:x", "i:1.0", "i:1.0:x", "i:nan:1", "i:1.0:99999999999999999999", "z"],
+    [
+        "a:x",
+        "a:-1",
+        "a:1:x",
+        "a:1:-1",
+        "a:99999999999999999999",
+        "i:x",
+        "i:1.0",
+        "i:1.0:x",
+        "i:nan:1",
+        "i:1.0:99999999999999999999",
+        "z",
+    ],
 )
 def test_cursor_that_is_none_is_refused(world: World, cursor: str) -> None:
     assert ask(world, JobList(cursor=cursor)) == ("invalid", f"{cursor!r} is not a cursor of job.list")

@@ -206,3 +206,8 @@ def test_ranks_that_are_through_before_others_are_remembered(job_after: JobAfter
     apply(job, 500.0, "memo", {"ended": {"rank": 3, "status": 256}})
     apply(job, 501.0, "memo", {"ended": {"rank": 1, "status": 0}})
     assert job.ended == {3: 256, 1: 0}
+
+
+def test_every_event_has_a_letter_of_its_own() -> None:
+    assert LETTERS.keys() == EVENTS
+    assert len(set(LETTERS.values())) == len(LETTERS)

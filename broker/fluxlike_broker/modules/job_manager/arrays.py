@@ -58,7 +58,7 @@ class Arrays:
         self._unlaunched: set[int] = set()
         """Keys of tasks with resources whose start waits for the commit."""
         self._launching: Gathered[tuple[Job, int]] = Gathered(self._launch)
-        self._ended: Gathered[int] = Gathered(self._retired)
+        self._ended: Gathered[tuple[Job, int]] = Gathered(self._retired)
         board.arrays = self
 
     # -- submission -----------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class Arrays:
             for index in news.finished:
                 key = tasks.key(index)
                 board.scheduler.release(key)
-                self._ended.add(board.store.batch, key)
+                self._ended.add(board.store.batch, (job, key))
             self._after_finish(job, tasks)
 
     def _after_finish(self, job: Job, tasks: TaskTable) -> None:
@@ -234,9 +234,9 @@ class Arrays:
         self._board.post(job, "finish", {"status": tasks.status})
         self._board.drive(job)
 
-    def _retired(self, keys: list[int]) -> None:
-        """The ends of these tasks are committed, unless the store refused their array meanwhile."""
-        keys = [key for key in keys if self.find(key) is not None]
+    def _retired(self, ended: list[tuple[Job, int]]) -> None:
+        """The ends of these tasks are committed, but for arrays that the store refused meanwhile."""
+        keys = [key for job, key in ended if job.retired or job.id in self._board.jobs]
         self._board.router.request(OutputDone(ids=keys))
         for callback in self._board.on_tasks_retired:
             callback(keys)

@@ -15,13 +15,14 @@ from fluxlike.idset import Idset
 from fluxlike.job.array import DONE
 from fluxlike.job.eventlog import parse
 from fluxlike.job.job import CANCELED_BEFORE_START, Job, result, returncode
-from fluxlike.job.states import MASKS, PENDING, RESULTS, RUNNING, State
+from fluxlike.job.states import ACTIVE, MASKS, PENDING, RESULTS, RUNNING, State
 from fluxlike.protocol.internal import JobAlive, JobAliveReply
 from fluxlike.protocol.jobs import JobInfo, JobInfoReply, JobList, JobListed, JobStats, JobStatsReply
 from fluxlike_broker.call import Call
 from fluxlike_broker.modules.job_manager.archive import Archive
 from fluxlike_broker.modules.job_manager.arrays import Arrays
 from fluxlike_broker.modules.job_manager.board import Board
+from fluxlike_broker.modules.job_manager.orders import Orders
 from fluxlike_broker.modules.job_manager.specs import name_of
 from fluxlike_broker.service import request
 from fluxlike_broker.store import history
@@ -37,6 +38,7 @@ class Listing:
         self._board = board
         self._archive = archive
         self._arrays = arrays
+        self._orders = Orders()
         self._places: dict[tuple[int, ...], tuple[str, str]] = {}
         self._hosts_known = 0
 
@@ -49,13 +51,12 @@ class Listing:
             raise InvalidRequest(f"limit {body.limit} is not a number of jobs")
         mask, results = _wanted(body.states)
         limit = min(body.limit or LARGEST_PAGE, LARGEST_PAGE)
-        start, before = _beginning(body.cursor)
+        start, order, before = _beginning(body.cursor)
         active: list[Job] = []
         if start is not None:
-            active = list(islice(self._active(mask, body), start, start + limit + 1))
-            if len(active) > limit:
-                records = [self.record(job) for job in active[:limit]]
-                call.respond(JobListed(jobs=records, cursor=f"a:{start + limit}"))
+            active, cursor = self._active_page(mask, body, start, order, limit)
+            if cursor:
+                call.respond(JobListed(jobs=[self.record(job) for job in active], cursor=cursor))
                 return
         if not results:
             call.respond(JobListed(jobs=[self.record(job) for job in active]))
@@ -81,6 +82,26 @@ class Listing:
                 call.respond(JobListed(jobs=[self.record(jobs[job_id]) for job_id in ids]))
 
         self._archive.find(ids, found)
+
+    def _active_page(self, mask: int, body: JobList, start: int, number: int, limit: int) -> tuple[list[Job], str]:
+        """Some of the active jobs, and the cursor for more of them. The first page is cheap, however many there are."""
+        if not start:
+            found = list(islice(self._active(mask, body), limit + 1))
+            return found[:limit], f"a:{limit}" if len(found) > limit else ""
+        order = self._orders.find(number)
+        if order is None:
+            order = [job.id for job in self._active(mask, body)]
+            number = self._orders.keep(order)
+        page: list[Job] = []
+        for at in range(start, len(order)):
+            job = self._board.jobs.get(order[at])
+            if job is None or not job.state & mask & ACTIVE:
+                continue  # it has ended since, and is listed there
+            if len(page) == limit:
+                return page, f"a:{at}:{number}"
+            page.append(job)
+        self._orders.drop(number)
+        return page, ""
 
     def _active(self, mask: int, body: JobList) -> Iterator[Job]:
         """Pending jobs in the order they go, then those that wait for others, then running ones, the newest first."""
@@ -279,15 +300,16 @@ def _is_of(job: Job, body: JobList) -> bool:
     return (body.userid < 0 or job.userid == body.userid) and (not body.name or name_of(job) == body.name)
 
 
-def _beginning(cursor: str) -> tuple[int | None, tuple[float, int] | None]:
-    """Where a page begins: after so many active jobs, None for all of them; and after which inactive one."""
+def _beginning(cursor: str) -> tuple[int | None, int, tuple[float, int] | None]:
+    """Where a page begins: after so many active jobs (None: all) of which order, and after which inactive one."""
     place, _, rest = cursor.partition(":")
     try:
         if place == "i":
-            return None, _position(rest) if rest else None
-        start = int(rest or 0)
-        if place == ("a" if cursor else "") and 0 <= start < history.LARGEST_ID - LARGEST_PAGE:
-            return start, None
+            return None, 0, _position(rest) if rest else None
+        start, _, order = rest.partition(":")
+        at, number = int(start or 0), int(order or 0)
+        if place == ("a" if cursor else "") and 0 <= at < history.LARGEST_ID and number >= 0:
+            return at, number, None
     except ValueError:
         pass
     raise InvalidRequest(f"{cursor!r} is not a cursor of job.list")
