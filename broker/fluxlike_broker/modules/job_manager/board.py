@@ -69,8 +69,13 @@ class Gathered(Generic[T]):
         if self._batch is not batch:
             things: list[T] = []
             self._batch, self._things = batch, things
-            batch.after_commit(lambda: self._handle(things))
+            batch.after_commit(lambda: self._committed(things))
         self._things.append(thing)
+
+    def _committed(self, things: list[T]) -> None:
+        if self._things is things:  # nothing is kept alive until the next batch, which may be long after
+            self._batch, self._things = None, []
+        self._handle(things)
 
 
 class TaskDesk(Protocol):
